@@ -27,14 +27,7 @@ impl Span {
 
     /// A cause or the other access.
     pub fn cause(file: impl Into<String>, line: u32, column: u32, label: impl Into<String>) -> Span {
-        Span {
-            file: file.into(),
-            line,
-            column,
-            label: label.into(),
-            primary: false,
-            inlined_at: Vec::new(),
-        }
+        Span { file: file.into(), line, column, label: label.into(), primary: false, inlined_at: Vec::new() }
     }
 }
 

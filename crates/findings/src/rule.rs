@@ -57,12 +57,15 @@ pub struct RuleInfo {
     pub name: &'static str,
     /// One line for `standstill rules`.
     pub summary: &'static str,
+    /// The long text, in Markdown: one file per rule under `rules/`.
+    pub explanation: &'static str,
 }
 
 macro_rules! table {
     ($($rule:ident $code:literal $name:literal $summary:literal)*) => {
         const TABLE: &[RuleInfo] = &[$(RuleInfo {
             rule: Rule::$rule, code: $code, name: $name, summary: $summary,
+            explanation: include_str!(concat!("../rules/", $name, ".md")),
         }),*];
     };
 }
@@ -125,6 +128,11 @@ impl Rule {
     /// `divergent-barrier`.
     pub fn name(self) -> &'static str {
         self.info().name
+    }
+
+    /// The long text of `standstill explain`, in Markdown.
+    pub fn explanation(self) -> &'static str {
+        self.info().explanation
     }
 
     /// All rules, in the order of the table.

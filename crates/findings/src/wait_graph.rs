@@ -89,6 +89,22 @@ impl WaitGraph {
         Vec::new()
     }
 
+    /// The cycle in words, one line per wait: `threads 0–127 of block 0 wait at … (line 10)`. Without
+    /// a cycle, every wait there is.
+    pub fn cycle_words(&self) -> Vec<String> {
+        let cycle = self.cycle();
+        let edges = if cycle.is_empty() { self.edges.iter().collect() } else { cycle };
+        let words = |id: NodeId| self.nodes.get(id.0 as usize).map(Node::words).unwrap_or_default();
+        let line = |edge: &Edge| {
+            let to = words(edge.to);
+            match edge.reason.as_str() {
+                "" => format!("{} wait for {to}", words(edge.from)),
+                reason => format!("{} {reason} → {to}", words(edge.from)),
+            }
+        };
+        edges.into_iter().map(line).collect()
+    }
+
     fn walk<'a>(&'a self, at: NodeId, start: NodeId, seen: &mut [bool], path: &mut Vec<&'a Edge>) -> bool {
         for edge in self.edges.iter().filter(|edge| edge.from == at) {
             path.push(edge);

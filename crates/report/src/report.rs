@@ -1,0 +1,99 @@
+//! What one call of the command has to say.
+
+use standstill_findings::{Coverage, Finding, NotUnderstood, Severity};
+
+/// Everything that a call found, in the order in which it is to be shown.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Report {
+    /// The findings, sorted and merged (see [`crate::merge`]) per input.
+    pub findings: Vec<Reported>,
+    /// What the product did not understand.
+    pub not_understood: Vec<NotUnderstood>,
+    /// Inputs that could not be read.
+    pub errors: Vec<InputError>,
+    /// The kernels that were analysed.
+    pub kernels: Vec<Kernel>,
+    /// What was looked at.
+    pub coverage: Coverage,
+    /// How to repeat this call.
+    pub evidence: Evidence,
+    /// Findings that a comment or a flag silenced.
+    pub allowed: u64,
+    /// Findings from this severity up make the call fail; `None` when none does.
+    pub fail_on: Option<Severity>,
+    /// Exit code of the program that was run; 0 where none is.
+    pub program_exit: i32,
+    /// Exit code of the command.
+    pub exit: i32,
+}
+
+impl Report {
+    /// How many findings have this severity.
+    pub fn count(&self, severity: Severity) -> usize {
+        self.findings.iter().filter(|reported| reported.finding.severity == severity).count()
+    }
+
+    /// Whether this finding makes the call fail.
+    pub fn fails(&self, finding: &Finding) -> bool {
+        self.fail_on.is_some_and(|least| finding.severity >= least)
+    }
+}
+
+/// A finding with the input it belongs to and the other places where it is the same.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reported {
+    /// The input's path as the user named it.
+    pub input: String,
+    /// The finding, as shown for its first kernel.
+    pub finding: Finding,
+    /// Further kernels (instantiations of the same template) with the same finding, mangled.
+    pub instances: Vec<String>,
+}
+
+/// A kernel that was analysed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kernel {
+    /// The input's path as the user named it.
+    pub input: String,
+    /// The kernel's name as the compiler wrote it.
+    pub symbol: String,
+}
+
+/// An input that could not be read, or could be read only in part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputError {
+    /// The input's path as the user named it.
+    pub file: String,
+    /// Line, from 1; 0 when the place is not a line.
+    pub line: u32,
+    /// Column, from 1; 0 when only the line is known.
+    pub column: u32,
+    /// What is wrong with it, and what to do.
+    pub message: String,
+}
+
+/// What is needed to repeat a call and to trust its answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// The command line.
+    pub command: String,
+    /// The inputs with their hashes.
+    pub inputs: Vec<Input>,
+    /// Version of the compiler that was called; empty when none was.
+    pub compiler: String,
+    /// Version of the driver; empty when none was used.
+    pub driver: String,
+    /// The device; empty when nothing ran.
+    pub device: String,
+    /// Seed of the run; 0 when nothing ran.
+    pub seed: u64,
+}
+
+/// An input with its hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Input {
+    /// The path as the user named it.
+    pub path: String,
+    /// SHA-256 of its bytes, in hexadecimal.
+    pub sha256: String,
+}

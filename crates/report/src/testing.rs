@@ -1,0 +1,165 @@
+//! A report with everything in it, for the tests of all formats.
+
+use standstill_findings::{
+    Coverage, Finding, Known, Node, NotUnderstood, Outcome, Platform, PlatformRow, Rule, Severity, Span,
+    ThreadRanges, WaitGraph,
+};
+
+use crate::{Evidence, Input, InputError, Kernel, MemorySources, Report, TextOptions, merge};
+
+const SOURCE: &str = "\
+__global__ void handoff(int *flag, float *out)
+{
+    __shared__ float tile[256];
+    int t = threadIdx.x;
+    if (t < 128) {
+        tile[t] = 1.0f;
+        __syncthreads();   // half of the block
+        if (t == 0)
+            atomicExch(flag, 1);
+    } else {
+        while (atomicAdd(flag, 0) == 0) { }
+    }
+    out[t] = tile[t ^ 128];
+}
+";
+
+fn wait_cycle() -> Finding {
+    let mut finding =
+        Finding::new(Rule::WaitCycle, "_Z7handoffPiPf", "a barrier and a spinning loop wait for each other");
+    finding.help = "move `__syncthreads()` out of the branch".into();
+    finding.spans = vec![
+        Span::cause("src/handoff.cu", 11, 16, "threads 128–255 spin here"),
+        Span::primary("src/handoff.cu", 7, 9, "threads 0–127 wait here"),
+        Span::cause("src/handoff.cu", 5, 5, "the block divides here"),
+        Span::cause("src/handoff.cu", 9, 13, "the only write of `flag`"),
+    ];
+    finding.platforms = PlatformRow::new(&[
+        (Platform::Nvidia, Outcome::Hangs),
+        (Platform::NvidiaOld, Outcome::Hangs),
+        (Platform::Amd, Outcome::MayHang),
+        (Platform::Specification, Outcome::Undefined),
+    ]);
+    finding.assumes = vec!["nobody outside the grid writes `flag`".into()];
+    let mut graph = WaitGraph::default();
+    let half = |from, to| Node::Threads { block: 0, threads: ThreadRanges::from_members(from..to) };
+    let first = graph.node(half(0, 128));
+    let second = graph.node(half(128, 256));
+    graph.edge(first, second, "wait at the barrier on line 7", 7);
+    graph.edge(second, first, "spin on `flag` (line 11)", 11);
+    graph.sentence =
+        "threads 0–127 of block 0 wait at the barrier on line 7 for threads 128–255, which spin on \
+                      `flag` (line 11); only thread 0 writes `flag`, on line 9, after that barrier."
+            .into();
+    finding.waits = Some(graph);
+    finding
+}
+
+fn undecided(kernel: &str) -> Finding {
+    let mut finding = Finding::new(Rule::Undecided, kernel, "a barrier under a condition that is not known");
+    finding.severity = Severity::Note;
+    finding.known = Known::Possible { reason: "the branch depends on a value that is not modelled".into() };
+    let mut span = Span::primary("gone.ptx", 120, 0, "this barrier");
+    span.inlined_at = vec!["src/handoff.cu:30".into(), "src/handoff.cu:44".into()];
+    finding.spans = vec![span];
+    finding
+}
+
+pub(crate) fn report() -> (Report, MemorySources) {
+    let mut sources = MemorySources::default();
+    sources.insert("src/handoff.cu", SOURCE);
+    let long = "_ZN2ns4scanIiLi256EEEvPT_i";
+    let findings = vec![undecided("_ZN2ns4scanIfLi256EEEvPT_i"), wait_cycle(), undecided(long)];
+    let kernel = |symbol: &str| Kernel { input: "src/handoff.cu".into(), symbol: symbol.into() };
+    let report = Report {
+        findings: merge("src/handoff.cu", findings),
+        not_understood: vec![NotUnderstood {
+            file: "src/handoff.cu".into(),
+            line: 80,
+            what: "tcgen05.foo".into(),
+            count: 3,
+        }],
+        errors: vec![InputError {
+            file: "bad file.ptx".into(),
+            line: 0,
+            column: 0,
+            message: "the file is empty".into(),
+        }],
+        kernels: vec![kernel("_Z7handoffPiPf"), kernel("_Z4goodv"), kernel(long)],
+        coverage: Coverage { kernels: 3, launches: 1, operations: 120, widened: 0 },
+        evidence: Evidence {
+            command: "standstill check src/handoff.cu 'bad file.ptx'".into(),
+            inputs: vec![Input { path: "src/handoff.cu".into(), sha256: "00ff".into() }],
+            compiler: "nvcc 13.5".into(),
+            ..Evidence::default()
+        },
+        allowed: 1,
+        fail_on: Some(Severity::Error),
+        program_exit: 0,
+        exit: 1,
+    };
+    (report, sources)
+}
+
+#[test]
+fn text() {
+    let (report, sources) = report();
+    insta::assert_snapshot!(crate::render_text(&report, &sources, TextOptions::default()));
+}
+
+#[test]
+fn text_without_sources() {
+    let (report, _) = report();
+    let options = TextOptions { verbose: true, ..TextOptions::default() };
+    insta::assert_snapshot!(crate::render_text(&report, &MemorySources::default(), options));
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    let (report, sources) = report();
+    let plain = crate::render_text(&report, &sources, TextOptions::default());
+    let coloured =
+        crate::render_text(&report, &sources, TextOptions { color: true, ..TextOptions::default() });
+    let mut stripped = String::new();
+    let mut rest = coloured.as_str();
+    while let Some(at) = rest.find('\u{1b}') {
+        stripped.push_str(&rest[..at]);
+        rest = &rest[at + rest[at..].find('m').unwrap() + 1..];
+    }
+    stripped.push_str(rest);
+    assert_eq!(stripped, plain);
+    assert_ne!(coloured, plain);
+}
+
+#[test]
+fn json() {
+    insta::assert_snapshot!(crate::to_json(&report().0).unwrap());
+}
+
+#[test]
+fn junit() {
+    let (report, sources) = report();
+    insta::assert_snapshot!(crate::to_junit(&report, &sources).unwrap());
+}
+
+#[test]
+fn sarif() {
+    let text = crate::to_sarif(&report().0).unwrap();
+    // The published schema's pattern of a language has a stray bracket that strict parsers refuse.
+    let schema = include_str!("../tests/sarif-schema-2.1.0.json").replace("[a-zA-Z]{2}]?$", "[a-zA-Z]{2}$");
+    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    let log: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(&log).map(|error| error.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+    let empty: serde_json::Value =
+        serde_json::from_str(&crate::to_sarif(&Report::default()).unwrap()).unwrap();
+    assert!(validator.is_valid(&empty));
+    assert!(!validator.is_valid(&serde_json::json!({"version": "2.1.0", "runs": [{}]})));
+    // The long texts of rules are tested where they are written.
+    let mut short = log;
+    for rule in short["runs"][0]["tool"]["driver"]["rules"].as_array_mut().unwrap() {
+        rule["help"] = serde_json::json!("…");
+    }
+    insta::assert_snapshot!(serde_json::to_string_pretty(&short).unwrap());
+}
