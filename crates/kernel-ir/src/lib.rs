@@ -10,6 +10,7 @@
 
 mod function;
 mod instruction;
+pub mod launch;
 mod module;
 mod operand;
 mod types;
