@@ -1,1 +1,18 @@
-//! PTX.
+//! PTX: a tolerant parser with spans, and lowering to kernel IR.
+//!
+//! Belongs here: the syntax of PTX (PTX ISA 9.x), what its compilers write beside it (line tables, debug
+//! sections, the project's own comments), and what each instruction is in terms of kernel IR.
+//! Does not belong here: any rule about what is right or wrong, execution, and reading of files.
+//!
+//! [`parse`] never fails: unknown opcodes and modifiers are kept as text, and after a syntax error reading
+//! goes on at the next `;` or `}`.
+
+pub mod error;
+mod parser;
+pub mod span;
+pub mod syntax;
+
+pub use error::{ErrorKind, Errors, SyntaxError};
+pub use parser::parse;
+pub use span::{LineIndex, Position, Span};
+pub use syntax::Module;
