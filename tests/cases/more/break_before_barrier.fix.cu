@@ -1,0 +1,39 @@
+// case: break_before_barrier
+// rule: none
+// where: static
+// nvidia: completes
+// launch: block=64 grid=1
+// why: a thread that has found its key stays in the loop and only stops looking
+#include <cstdio>
+#include <cuda_runtime.h>
+#define CK(x) do { cudaError_t e_ = (x); if (e_ != cudaSuccess) { \
+  std::printf("line %d: %s\n", __LINE__, cudaGetErrorString(e_)); return 1; } } while (0)
+__global__ void find(const int *in, int *out) {
+  __shared__ int window[64];
+  int t = threadIdx.x, key = in[t] % 16, at = -1;
+#pragma unroll 1
+  for (int round = 0; round < 16; ++round) {
+    window[t] = (t + round) & 15;
+    __syncthreads();
+    if (at < 0 && window[t ^ 1] == key) at = round;
+    __syncthreads();
+  }
+  out[t] = at;
+}
+static int want(const int *in, int i) { return (in[i] % 16 - (i ^ 1)) & 15; }
+int main() {
+  static int h_in[64], h_out[64];
+  int *in, *out, bad = 0;
+  for (int i = 0; i < 64; ++i) h_in[i] = (i * 37 + 11) % 1009 + 1;
+  CK(cudaMalloc(&in, sizeof h_in));
+  CK(cudaMalloc(&out, sizeof h_out));
+  CK(cudaMemcpy(in, h_in, sizeof h_in, cudaMemcpyHostToDevice));
+  CK(cudaMemset(out, 0xff, sizeof h_out));
+  find<<<1, 64>>>(in, out);
+  CK(cudaGetLastError());
+  CK(cudaDeviceSynchronize());
+  CK(cudaMemcpy(h_out, out, sizeof h_out, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < 64; ++i) bad += h_out[i] != want(h_in, i);
+  std::printf("elements=%d mismatches=%d\n", 64, bad);
+  return bad ? 2 : 0;
+}

@@ -1,0 +1,41 @@
+// case: group_id_clash
+// rule: none
+// where: static
+// nvidia: completes
+// launch: block=192 grid=1
+// why: each group has a barrier id of its own
+#include <cstdio>
+#include <cuda_runtime.h>
+#define CK(x) do { cudaError_t e_ = (x); if (e_ != cudaSuccess) { \
+  std::printf("line %d: %s\n", __LINE__, cudaGetErrorString(e_)); return 1; } } while (0)
+__device__ void group_sync(int id, int n) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(n) : "memory"); }
+__global__ void groups(const int *in, int *out) {
+  __shared__ int s[192];
+  int t = threadIdx.x, v = in[t];
+  s[t] = v;
+  if (t < 64) {
+    group_sync(1, 64);
+    v += s[63 - t];
+  } else {
+    group_sync(2, 128);
+    v -= s[255 - t];
+  }
+  out[t] = v;
+}
+static int want(const int *in, int i) { return i < 64 ? in[i] + in[63 - i] : in[i] - in[255 - i]; }
+int main() {
+  static int h_in[192], h_out[192];
+  int *in, *out, bad = 0;
+  for (int i = 0; i < 192; ++i) h_in[i] = (i * 37 + 11) % 1009 + 1;
+  CK(cudaMalloc(&in, sizeof h_in));
+  CK(cudaMalloc(&out, sizeof h_out));
+  CK(cudaMemcpy(in, h_in, sizeof h_in, cudaMemcpyHostToDevice));
+  CK(cudaMemset(out, 0xff, sizeof h_out));
+  groups<<<1, 192>>>(in, out);
+  CK(cudaGetLastError());
+  CK(cudaDeviceSynchronize());
+  CK(cudaMemcpy(h_out, out, sizeof h_out, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < 192; ++i) bad += h_out[i] != want(h_in, i);
+  std::printf("elements=%d mismatches=%d\n", 192, bad);
+  return bad ? 2 : 0;
+}
