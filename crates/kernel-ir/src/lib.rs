@@ -8,22 +8,37 @@
 //! A kernel is functions of basic blocks over typed virtual registers. It is not in SSA form, since
 //! it is also executed; SSA is a view that analyses build.
 
+pub mod build;
+mod cfg;
+mod components;
+mod dominators;
 mod function;
 mod instruction;
 pub mod launch;
+mod lists;
+mod loops;
 mod module;
 mod operand;
+mod reach;
+pub mod ssa;
 mod types;
 
+pub use cfg::ControlFlow;
+pub use components::strongly_connected;
+pub use dominators::{Dominators, PostDominators};
 pub use function::{
-    Block, BlockId, CallId, CallSite, Function, InstructionId, LocalVariable, Location, LocationId, OpaqueId,
-    Opaque, Parameter, Piece, RegisterInfo, Terminator,
+    Block, BlockId, CallId, CallSite, Function, InstructionId, LocalVariable, Location, LocationId, Opaque,
+    OpaqueId, Parameter, Piece, RegisterInfo, Terminator,
 };
 pub use instruction::{
     Access, Arithmetic, ArithmeticFlags, AtomicOperation, BarrierKind, BooleanOperation, BulkCompletion,
     BulkDirection, Callee, Comparison, FenceKind, Instruction, MatrixKind, MbarrierOperation, Op, Operation,
     Order, Scope, ShuffleMode, VoteMode,
 };
+pub use lists::Lists;
+pub use loops::{Loop, LoopId, Loops};
 pub use module::{FileId, FunctionHeader, FunctionId, FunctionKind, LaunchBounds, Module, Program, Variable};
 pub use operand::{Guard, Operand, OperandRange, Register, Special, Symbol};
+pub use reach::Reachability;
+pub use ssa::{Ssa, User, Uses, ValueDef, ValueId};
 pub use types::{Space, Type};

@@ -58,9 +58,9 @@ impl Operand {
     /// The register that reading this operand reads.
     pub fn register(self) -> Option<Register> {
         match self {
-            Operand::Register(register) | Operand::Negated(register) | Operand::Address { base: register, .. } => {
-                Some(register)
-            }
+            Operand::Register(register)
+            | Operand::Negated(register)
+            | Operand::Address { base: register, .. } => Some(register),
             _ => None,
         }
     }
