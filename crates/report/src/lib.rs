@@ -25,7 +25,7 @@ pub use report::{Evidence, Input, InputError, Kernel, Report, Reported};
 pub use sarif::to_sarif;
 pub use sources::{MemorySources, Sources};
 pub use summary::summary;
-pub use text::{TextOptions, render_text};
+pub use text::{TextOptions, render_errors, render_text};
 
 #[cfg(test)]
 mod testing;

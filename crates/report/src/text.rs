@@ -18,13 +18,15 @@ pub struct TextOptions {
     pub quiet: bool,
     /// Full names, every instantiation, every kind of instruction that was not understood.
     pub verbose: bool,
+    /// Also what could not be read ([`render_errors`] gives that alone).
+    pub errors: bool,
     /// Columns of the terminal.
     pub width: usize,
 }
 
 impl Default for TextOptions {
     fn default() -> TextOptions {
-        TextOptions { color: false, quiet: false, verbose: false, width: 140 }
+        TextOptions { color: false, quiet: false, verbose: false, errors: true, width: 140 }
     }
 }
 
@@ -33,10 +35,8 @@ pub fn render_text(report: &Report, sources: &dyn Sources, options: TextOptions)
     let renderer = if options.color { Renderer::styled() } else { Renderer::plain() };
     let renderer = renderer.term_width(options.width);
     let mut out = String::new();
-    for error in &report.errors {
-        out.push_str(&render_error(error, &renderer));
-    }
-    if !report.errors.is_empty() && !report.findings.is_empty() {
+    if options.errors && !report.errors.is_empty() {
+        out.push_str(&render_errors(report, options.color));
         out.push('\n');
     }
     for reported in &report.findings {
@@ -47,6 +47,12 @@ pub fn render_text(report: &Report, sources: &dyn Sources, options: TextOptions)
         out.push_str(&summary(report, options.verbose));
     }
     out
+}
+
+/// What could not be read, one line each.
+pub fn render_errors(report: &Report, color: bool) -> String {
+    let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+    report.errors.iter().map(|error| render_error(error, &renderer)).collect()
 }
 
 /// One finding as plain text, for formats that carry text.

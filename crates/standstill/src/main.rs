@@ -1,1 +1,31 @@
-fn main() {}
+//! The command line of Standstill.
+//!
+//! Belongs here: reading arguments and files, calling the engines, writing reports, exit codes.
+//! Does not belong here: deciding anything about a GPU program.
+
+mod args;
+mod assume;
+mod check;
+mod comments;
+mod compile;
+mod disk;
+mod engine;
+mod exit;
+mod explain;
+mod input;
+mod launch;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    let code = match cli.command {
+        args::Command::Check(arguments) => check::check(&arguments),
+        args::Command::Explain { rule } => explain::explain(&rule),
+        args::Command::Rules => explain::rules(),
+    };
+    ExitCode::from(code)
+}

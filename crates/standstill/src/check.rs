@@ -1,0 +1,217 @@
+//! `check`: every input through the engine, and one report about all.
+
+use std::path::{Path, PathBuf};
+
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use standstill_findings::{Coverage, Finding, NotUnderstood, Rule};
+use standstill_report::{Evidence, Input, InputError, Kernel, Report, Reported, Sources, merge};
+
+use crate::args::{CheckArgs, Format};
+use crate::comments::{self, LaunchComment};
+use crate::disk::DiskSources;
+use crate::engine::{Analysis, Request, analyse};
+use crate::exit::{self, BAD_INPUT};
+use crate::explain::unknown_rule;
+use crate::input::{self, PtxText};
+use crate::launch;
+use crate::output::{self, fail};
+
+/// What one input gave.
+#[derive(Debug, Default)]
+struct Checked {
+    findings: Vec<Reported>,
+    kernels: Vec<String>,
+    coverage: Coverage,
+    not_understood: Vec<NotUnderstood>,
+    errors: Vec<InputError>,
+    allowed: u64,
+    compiler: String,
+    input: Option<Input>,
+}
+
+/// Checks the inputs and writes the report; gives the exit code.
+pub(crate) fn check(arguments: &CheckArgs) -> u8 {
+    let mut allowed = Vec::new();
+    for name in &arguments.verdict.allow {
+        let rules = Rule::find(name.trim());
+        if rules.is_empty() {
+            fail(&unknown_rule(name));
+            return BAD_INPUT;
+        }
+        allowed.extend(rules);
+    }
+    let sources = DiskSources::default();
+    let checked = check_all(arguments, &allowed, &sources);
+    let report = assemble(arguments, checked);
+    output::write(&report, &sources, &arguments.output)
+}
+
+/// Checks every input, in parallel when there are several; the results stand in the order of the call.
+fn check_all(arguments: &CheckArgs, allowed: &[Rule], sources: &DiskSources) -> Vec<Checked> {
+    let one = |path: &PathBuf| check_one(path, arguments, allowed, sources);
+    let jobs = arguments.jobs.unwrap_or(0);
+    // A single file is not worth starting threads for.
+    if arguments.files.len() == 1 || jobs == 1 {
+        return arguments.files.iter().map(one).collect();
+    }
+    match rayon::ThreadPoolBuilder::new().num_threads(jobs).build() {
+        Ok(pool) => pool.install(|| arguments.files.par_iter().map(one).collect()),
+        Err(_) => arguments.files.iter().map(one).collect(),
+    }
+}
+
+fn check_one(path: &Path, arguments: &CheckArgs, allowed: &[Rule], sources: &DiskSources) -> Checked {
+    let shown = path.display().to_string();
+    let hash = matches!(arguments.output.format, Format::Json | Format::Sarif);
+    let loaded = input::load(path, &arguments.compiler, hash);
+    let mut checked = Checked { errors: loaded.errors, compiler: loaded.compiler, ..Checked::default() };
+    let readable = loaded.source.is_some() || !loaded.texts.is_empty() || !loaded.sha256.is_empty();
+    checked.input = readable.then(|| Input { path: shown.clone(), sha256: loaded.sha256 });
+    let mut findings = Vec::new();
+    for text in loaded.texts {
+        // Comments speak from the source, or from the PTX itself.
+        let (launches, wrong) = comments::launches(loaded.source.as_deref().unwrap_or(&text.text));
+        checked.errors.extend(wrong.into_iter().map(|error| InputError {
+            file: shown.clone(),
+            line: error.line,
+            column: 0,
+            message: error.message,
+        }));
+        let analysis = analyse_text(&text, arguments, &launches, &loaded.registers);
+        findings.extend(take(analysis, &text, &mut checked));
+        keep_shown(text, &findings, sources);
+    }
+    for finding in &mut findings {
+        use_readers_paths(finding, path, &shown);
+    }
+    let before = findings.len();
+    findings.retain(|finding| !is_allowed(finding, allowed, &shown, sources));
+    checked.allowed = (before - findings.len()) as u64;
+    checked.findings = merge(&shown, findings);
+    checked
+}
+
+fn analyse_text(
+    text: &PtxText,
+    arguments: &CheckArgs,
+    launches: &[LaunchComment],
+    registers: &std::collections::HashMap<String, u32>,
+) -> Analysis {
+    let wanted = |symbol: &str| {
+        arguments.kernel.is_empty() || arguments.kernel.iter().any(|name| launch::names_kernel(name, symbol))
+    };
+    analyse(&Request {
+        text: &text.text,
+        name: &text.name,
+        shapes: &|symbol| match wanted(symbol) {
+            true => launch::shapes(&arguments.launch, launches, symbol),
+            false => Vec::new(),
+        },
+        platform: arguments.verdict.platform.platform(),
+        gpu: arguments.launch.gpu.as_deref(),
+        registers: &|symbol| registers.get(symbol).copied().or(arguments.launch.regs),
+    })
+}
+
+/// Moves what a text gave into the input's result; gives the findings.
+fn take(analysis: Analysis, text: &PtxText, checked: &mut Checked) -> Vec<Finding> {
+    checked.kernels.extend(analysis.kernels);
+    checked.coverage.add(analysis.coverage);
+    checked.not_understood.extend(analysis.not_understood);
+    if let Some((problem, count)) = analysis.problem {
+        let more = if count > 1 { format!(" (and {} more)", count - 1) } else { String::new() };
+        checked.errors.push(InputError {
+            file: text.name.clone(),
+            line: problem.line,
+            column: problem.column,
+            message: format!("{}{more}", problem.message),
+        });
+    }
+    analysis.findings
+}
+
+/// Keeps a PTX text that is on no disk when a finding points into it.
+fn keep_shown(text: PtxText, findings: &[Finding], sources: &DiskSources) {
+    let on_disk = Path::new(&text.name).exists();
+    let shown = || findings.iter().flat_map(|f| &f.spans).any(|span| span.file == text.name);
+    if !on_disk && shown() {
+        sources.insert(text.name, text.text.into());
+    }
+}
+
+/// Writes paths as the reader knows them: the input as it was named, others relative to the current
+/// folder.
+fn use_readers_paths(finding: &mut Finding, path: &Path, shown: &str) {
+    let here = std::env::current_dir().ok();
+    let absolute = std::fs::canonicalize(path).ok();
+    for span in &mut finding.spans {
+        let same = || absolute.is_some() && std::fs::canonicalize(&span.file).ok() == absolute;
+        if span.file == shown {
+            continue;
+        }
+        if same() {
+            span.file = shown.to_owned();
+        } else if let Some(rest) =
+            here.as_ref().and_then(|here| Path::new(&span.file).strip_prefix(here).ok())
+        {
+            span.file = rest.display().to_string();
+        }
+    }
+}
+
+/// Whether a flag or a comment silences the finding: a comment on the line that it points at, or on its
+/// line of a PTX input.
+fn is_allowed(finding: &Finding, allowed: &[Rule], shown: &str, sources: &DiskSources) -> bool {
+    if allowed.contains(&finding.rule) {
+        return true;
+    }
+    let speaks =
+        |span: &&standstill_findings::Span| span.primary || span.file == shown && shown.ends_with(".ptx");
+    finding.spans.iter().filter(speaks).any(|span| {
+        sources.text(&span.file).is_some_and(|text| comments::allows(&text, span.line, finding.rule))
+    })
+}
+
+fn assemble(arguments: &CheckArgs, checked: Vec<Checked>) -> Report {
+    let mut report = Report { fail_on: arguments.verdict.fail_on.severity(), ..Report::default() };
+    let mut compilers: Vec<String> = Vec::new();
+    for (path, one) in arguments.files.iter().zip(checked) {
+        let input = path.display().to_string();
+        report.findings.extend(one.findings);
+        report.not_understood.extend(one.not_understood);
+        report.errors.extend(one.errors);
+        let kernel = |symbol| Kernel { input: input.clone(), symbol };
+        report.kernels.extend(one.kernels.into_iter().map(kernel));
+        report.coverage.add(one.coverage);
+        report.allowed += one.allowed;
+        report.evidence.inputs.extend(one.input);
+        if !one.compiler.is_empty() && !compilers.contains(&one.compiler) {
+            compilers.push(one.compiler);
+        }
+    }
+    if !arguments.kernel.is_empty() && report.kernels.is_empty() && report.errors.is_empty() {
+        report.errors.push(InputError {
+            file: "--kernel".to_owned(),
+            line: 0,
+            column: 0,
+            message: format!("no kernel in the inputs is named {}", arguments.kernel.join(" or ")),
+        });
+    }
+    report.evidence = Evidence { command: command_line(), compiler: compilers.join(", "), ..report.evidence };
+    report.exit = i32::from(exit::code(&report, arguments.verdict.strict));
+    report
+}
+
+/// The command line, quoted so that a shell reads it back.
+fn command_line() -> String {
+    let quoted = |argument: std::ffi::OsString| {
+        let argument = argument.to_string_lossy().into_owned();
+        let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
+        match !argument.is_empty() && argument.chars().all(plain) {
+            true => argument,
+            false => format!("'{}'", argument.replace('\'', "'\\''")),
+        }
+    };
+    let arguments: Vec<String> = std::env::args_os().skip(1).map(quoted).collect();
+    format!("standstill {}", arguments.join(" "))
+}

@@ -1,0 +1,175 @@
+//! Reading inputs: which kind a file is of, and the PTX in it.
+
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use standstill_fatbin::{Contents, FileKind};
+use standstill_report::InputError;
+
+use crate::args::CompilerArgs;
+use crate::compile;
+
+/// A PTX text of an input.
+#[derive(Debug)]
+pub(crate) struct PtxText {
+    /// The name that findings use for it: the path of a PTX file, or one made up from the input's path.
+    pub(crate) name: String,
+    /// The text.
+    pub(crate) text: String,
+}
+
+/// What could be read of an input.
+#[derive(Debug, Default)]
+pub(crate) struct Loaded {
+    /// The PTX texts.
+    pub(crate) texts: Vec<PtxText>,
+    /// The source text, where the input is a source file; its comments speak to the checker.
+    pub(crate) source: Option<String>,
+    /// Registers of a thread, by kernel, from compiled code beside the PTX.
+    pub(crate) registers: HashMap<String, u32>,
+    /// The compiler that was called; empty when none was.
+    pub(crate) compiler: String,
+    /// SHA-256 of the input, when asked for.
+    pub(crate) sha256: String,
+    /// What could not be read.
+    pub(crate) errors: Vec<InputError>,
+}
+
+impl Loaded {
+    fn fail(&mut self, shown: &str, message: impl Into<String>) {
+        let message = message.into();
+        self.errors.push(InputError { file: shown.to_owned(), line: 0, column: 0, message });
+    }
+}
+
+/// Inputs that are CUDA sources by their names: nothing in such a text tells for certain.
+const CUDA_EXTENSIONS: [&str; 3] = ["cu", "cuh", "cup"];
+
+/// Inputs of other languages, which are not read.
+const OTHER_LANGUAGES: [(&str, &str); 3] = [("wgsl", "WGSL"), ("spv", "SPIR-V"), ("rs", "Rust")];
+
+/// Reads an input and everything that an analysis needs of it.
+pub(crate) fn load(path: &Path, compiler: &CompilerArgs, hash: bool) -> Loaded {
+    let shown = path.display().to_string();
+    let mut loaded = Loaded::default();
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            loaded.fail(&shown, unreadable(path, &error));
+            return loaded;
+        }
+    };
+    if hash {
+        loaded.sha256 = sha256(&bytes);
+    }
+    if let Some((_, language)) = OTHER_LANGUAGES.iter().find(|(e, _)| *e == extension) {
+        let read = "CUDA sources (.cu), PTX, and files with PTX inside are read";
+        loaded.fail(&shown, format!("{language} inputs are not read by this version; {read}"));
+        return loaded;
+    }
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        loaded.fail(&shown, "the file is empty");
+        return loaded;
+    }
+    if CUDA_EXTENSIONS.contains(&extension.as_str()) {
+        load_source(path, &shown, bytes, compiler, &mut loaded);
+    } else if extension == "ptx" || standstill_fatbin::sniff(&bytes) == FileKind::Ptx {
+        if let Some(text) = utf8(bytes, &shown, &mut loaded) {
+            loaded.texts.push(PtxText { name: shown, text });
+        }
+    } else {
+        match standstill_fatbin::read(&bytes) {
+            Ok(contents) => load_container(&contents, &shown, &mut loaded),
+            Err(error) => loaded.fail(&shown, format!("{error}; a CUDA source must be named *.cu")),
+        }
+    }
+    loaded
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> String {
+    if path.is_dir() {
+        return "this is a directory; name the files in it".to_owned();
+    }
+    match error.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::PermissionDenied => "permission to read it is denied".to_owned(),
+        _ => format!("it cannot be read: {error}"),
+    }
+}
+
+/// The bytes as text; a byte that is not UTF-8 is an error with its place.
+fn utf8(bytes: Vec<u8>, shown: &str, loaded: &mut Loaded) -> Option<String> {
+    match String::from_utf8(bytes) {
+        Ok(text) => Some(text),
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            let before = error.as_bytes().get(..at).unwrap_or_default();
+            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+            let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
+            loaded.errors.push(InputError {
+                file: shown.to_owned(),
+                line: u32::try_from(line).unwrap_or(u32::MAX),
+                column: u32::try_from(column).unwrap_or(u32::MAX),
+                message: "this byte is not UTF-8".to_owned(),
+            });
+            None
+        }
+    }
+}
+
+fn load_source(path: &Path, shown: &str, bytes: Vec<u8>, compiler: &CompilerArgs, loaded: &mut Loaded) {
+    // Comments may be in any encoding; the compiler judges the rest.
+    loaded.source = Some(String::from_utf8_lossy(&bytes).into_owned());
+    drop(bytes);
+    match compile::compile(path, compiler) {
+        Ok(compiled) => {
+            loaded.compiler = compiled.compiler;
+            loaded.texts.push(PtxText { name: format!("{shown}!ptx"), text: compiled.ptx });
+        }
+        Err(message) => loaded.fail(shown, message),
+    }
+}
+
+fn load_container(contents: &Contents<'_>, shown: &str, loaded: &mut Loaded) {
+    if let Some(why) = contents.explain_no_ptx() {
+        loaded.fail(shown, why);
+        return;
+    }
+    // What was read is analysed; what was not must not look like success.
+    if let Some(problem) = contents.problems.first() {
+        let more = match contents.problems.len() {
+            1 => String::new(),
+            count => format!(" (and {} more)", count - 1),
+        };
+        loaded.fail(shown, format!("{problem}{more}"));
+    }
+    for (_, cubin) in contents.cubins() {
+        for kernel in &cubin.kernels {
+            if let Some(registers) = kernel.registers {
+                // Several architectures: the smallest use leaves the most room, so that nothing is
+                // said to be too big that fits somewhere.
+                let known = loaded.registers.entry(kernel.name.clone()).or_insert(registers);
+                *known = registers.min(*known);
+            }
+        }
+    }
+    let count = contents.ptx().count();
+    for (index, (_, text)) in contents.ptx().enumerate() {
+        let name = if count == 1 { format!("{shown}!ptx") } else { format!("{shown}!ptx{}", index + 1) };
+        if let Some(text) = utf8(text.to_vec(), &name, loaded) {
+            loaded.texts.push(PtxText { name, text });
+        }
+    }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+
+    use sha2::Digest;
+    sha2::Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,123 @@
+//! Launch shapes from flags and source comments, and which kernel they are for.
+
+use standstill_kernel_ir::launch::LaunchShape;
+use standstill_report::{base_name, display_name};
+
+use crate::args::LaunchArgs;
+use crate::assume::{parse_number, parse_position};
+use crate::comments::LaunchComment;
+
+/// `--param [KERNEL:]POSITION=VALUE`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ParameterValue {
+    /// The kernel it is for; `None` for all.
+    pub(crate) kernel: Option<String>,
+    /// Position from 0.
+    pub(crate) position: usize,
+    /// The value.
+    pub(crate) value: i64,
+}
+
+/// `256`, `32x8`, `8x8x4`: extents of at least 1.
+pub(crate) fn parse_shape(text: &str) -> Result<[u32; 3], String> {
+    let mut shape = [1u32; 3];
+    let parts: Vec<&str> = text.split('x').collect();
+    if parts.len() > 3 {
+        return Err("a shape has at most three extents, as in 8x8x4".to_owned());
+    }
+    for (extent, part) in shape.iter_mut().zip(parts) {
+        *extent = match part.trim().parse() {
+            Ok(0) => return Err("an extent must be at least 1".to_owned()),
+            Ok(number) => number,
+            Err(_) => {
+                return Err(format!("`{part}` is not a number; shapes are written as 256, 32x8 or 8x8x4"));
+            }
+        };
+    }
+    Ok(shape)
+}
+
+/// `2=1000`, `scan:2=1000`, `p2=1000`.
+pub(crate) fn parse_parameter(text: &str) -> Result<ParameterValue, String> {
+    let form = || "it is written as POSITION=VALUE or KERNEL:POSITION=VALUE, as in 2=1000".to_owned();
+    let (place, value) = text.split_once('=').ok_or_else(form)?;
+    let (kernel, position) = match place.rsplit_once(':') {
+        Some((kernel, position)) => (Some(kernel.trim().to_owned()), position),
+        None => (None, place),
+    };
+    if kernel.as_deref() == Some("") {
+        return Err(form());
+    }
+    let position = position.trim();
+    let position = parse_position(position).or_else(|| position.parse().ok()).ok_or_else(form)?;
+    let value = parse_integer(value).ok_or_else(|| format!("`{value}` is not an integer of 64 bits"))?;
+    Ok(ParameterValue { kernel, position, value })
+}
+
+/// A number with an optional sign.
+pub(crate) fn parse_integer(text: &str) -> Option<i64> {
+    let text = text.trim();
+    match text.strip_prefix("-0x") {
+        Some(digits) => i64::from_str_radix(digits, 16).ok()?.checked_neg(),
+        None => parse_number(text),
+    }
+}
+
+/// Whether `wanted` names this kernel: mangled, readable, or without namespace and template arguments.
+pub(crate) fn names_kernel(wanted: &str, symbol: &str) -> bool {
+    wanted == symbol || wanted == base_name(symbol) || wanted == display_name(symbol)
+}
+
+/// The launches to analyse a kernel for: one per launch comment beside it, or one from the flags
+/// alone. Flags win over comments.
+pub(crate) fn shapes(flags: &LaunchArgs, comments: &[LaunchComment], symbol: &str) -> Vec<LaunchShape> {
+    let mut shapes: Vec<LaunchShape> =
+        comments.iter().filter(|c| names_kernel(&c.kernel, symbol)).map(|c| c.shape.clone()).collect();
+    if shapes.is_empty() {
+        shapes.push(LaunchShape::default());
+    }
+    for shape in &mut shapes {
+        shape.block = flags.block.or(shape.block);
+        shape.grid = flags.grid.or(shape.grid);
+        shape.cluster = flags.cluster.or(shape.cluster);
+        // Values for one kernel come after those for all, and replace them.
+        for only_one in [false, true] {
+            for parameter in flags.param.iter().filter(|p| p.kernel.is_some() == only_one) {
+                if parameter.kernel.as_ref().is_none_or(|kernel| names_kernel(kernel, symbol)) {
+                    shape.parameters.insert(parameter.position, parameter.value);
+                }
+            }
+        }
+        shape.assumptions.extend(flags.assume.iter().flat_map(|conjunction| conjunction.0.iter().cloned()));
+    }
+    shapes.dedup();
+    shapes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_have_one_to_three_extents() {
+        assert_eq!(parse_shape("256"), Ok([256, 1, 1]));
+        assert_eq!(parse_shape("32x8"), Ok([32, 8, 1]));
+        assert_eq!(parse_shape("4x2x1"), Ok([4, 2, 1]));
+        for wrong in ["", "0", "1x2x3x4", "a", "-1", "4294967296", "32x"] {
+            assert!(parse_shape(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn parameters_have_a_position() {
+        let value = |kernel: Option<&str>, position, value| {
+            Ok(ParameterValue { kernel: kernel.map(str::to_owned), position, value })
+        };
+        assert_eq!(parse_parameter("2=1000"), value(None, 2, 1000));
+        assert_eq!(parse_parameter("p2=-0x10"), value(None, 2, -16));
+        assert_eq!(parse_parameter("ns::scan:2=-1"), value(Some("ns::scan"), 2, -1));
+        for wrong in ["2", "=1", "n=1", "2=x", ":2=1", "2=1.5"] {
+            assert!(parse_parameter(wrong).is_err(), "{wrong}");
+        }
+    }
+}
