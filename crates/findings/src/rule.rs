@@ -167,4 +167,14 @@ mod tests {
         assert_eq!(Rule::Undecided as usize + 1, TABLE.len());
         assert_eq!(Rule::find("e0009").len(), 2);
     }
+    #[test]
+    fn every_rule_is_explained() {
+        for info in Rule::all() {
+            let title = format!("# {} ({})\n", info.name, info.code);
+            assert!(info.explanation.starts_with(&title), "{}", info.name);
+            for part in ["## The shape", "## Why it happens", "## The right pattern", "## How it is known"] {
+                assert!(info.explanation.contains(part), "{}: {part}", info.name);
+            }
+        }
+    }
 }
