@@ -8,6 +8,7 @@ use standstill_report::{Evidence, Input, InputError, Kernel, Report, Reported, S
 
 use crate::args::{CheckArgs, Format};
 use crate::comments::{self, LaunchComment};
+use crate::compile::Toolchain;
 use crate::disk::DiskSources;
 use crate::engine::{Analysis, Request, analyse};
 use crate::exit::{self, BAD_INPUT};
@@ -48,7 +49,8 @@ pub(crate) fn check(arguments: &CheckArgs) -> u8 {
 
 /// Checks every input, in parallel when there are several; the results stand in the order of the call.
 fn check_all(arguments: &CheckArgs, allowed: &[Rule], sources: &DiskSources) -> Vec<Checked> {
-    let one = |path: &PathBuf| check_one(path, arguments, allowed, sources);
+    let toolchain = Toolchain::new(&arguments.compiler);
+    let one = |path: &PathBuf| check_one(path, arguments, &toolchain, allowed, sources);
     let jobs = arguments.jobs.unwrap_or(0);
     // A single file is not worth starting threads for.
     if arguments.files.len() == 1 || jobs == 1 {
@@ -60,11 +62,17 @@ fn check_all(arguments: &CheckArgs, allowed: &[Rule], sources: &DiskSources) -> 
     }
 }
 
-fn check_one(path: &Path, arguments: &CheckArgs, allowed: &[Rule], sources: &DiskSources) -> Checked {
+fn check_one(
+    path: &Path,
+    arguments: &CheckArgs,
+    toolchain: &Toolchain<'_>,
+    allowed: &[Rule],
+    sources: &DiskSources,
+) -> Checked {
     let shown = path.display().to_string();
     let hash = matches!(arguments.output.format, Format::Json | Format::Sarif);
-    let loaded = input::load(path, &arguments.compiler, hash);
-    let mut checked = Checked { errors: loaded.errors, compiler: loaded.compiler, ..Checked::default() };
+    let loaded = input::load(path, toolchain, hash);
+    let mut checked = Checked { errors: loaded.errors, ..Checked::default() };
     let readable = loaded.source.is_some() || !loaded.texts.is_empty() || !loaded.sha256.is_empty();
     checked.input = readable.then(|| Input { path: shown.clone(), sha256: loaded.sha256 });
     let mut findings = Vec::new();
@@ -80,6 +88,15 @@ fn check_one(path: &Path, arguments: &CheckArgs, allowed: &[Rule], sources: &Dis
         let analysis = analyse_text(&text, arguments, &launches, &loaded.registers);
         findings.extend(take(analysis, &text, &mut checked));
         keep_shown(text, &findings, sources);
+    }
+    if let Some(compiled) = &loaded.compiled {
+        checked.compiler = compiled.compiler.clone();
+        for span in findings.iter_mut().flat_map(|finding: &mut Finding| &mut finding.spans) {
+            span.file = compiled.as_typed(&span.file).into_owned();
+        }
+        if arguments.output.verbose && !compiled.warnings.is_empty() {
+            output::say(&format!("{}\n{}", compiled.command, compiled.warnings));
+        }
     }
     for finding in &mut findings {
         use_readers_paths(finding, path, &shown);

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use standstill_fatbin::{Contents, FileKind};
 use standstill_report::InputError;
+use standstill_toolchain::Compiled;
 
-use crate::args::CompilerArgs;
-use crate::compile;
+use crate::compile::Toolchain;
 
 /// A PTX text of an input.
 #[derive(Debug)]
@@ -28,8 +28,8 @@ pub(crate) struct Loaded {
     pub(crate) source: Option<String>,
     /// Registers of a thread, by kernel, from compiled code beside the PTX.
     pub(crate) registers: HashMap<String, u32>,
-    /// The compiler that was called; empty when none was.
-    pub(crate) compiler: String,
+    /// What the compiler said, when one was called; its PTX is among the texts.
+    pub(crate) compiled: Option<Compiled>,
     /// SHA-256 of the input, when asked for.
     pub(crate) sha256: String,
     /// What could not be read.
@@ -50,7 +50,7 @@ const CUDA_EXTENSIONS: [&str; 3] = ["cu", "cuh", "cup"];
 const OTHER_LANGUAGES: [(&str, &str); 3] = [("wgsl", "WGSL"), ("spv", "SPIR-V"), ("rs", "Rust")];
 
 /// Reads an input and everything that an analysis needs of it.
-pub(crate) fn load(path: &Path, compiler: &CompilerArgs, hash: bool) -> Loaded {
+pub(crate) fn load(path: &Path, toolchain: &Toolchain<'_>, hash: bool) -> Loaded {
     let shown = path.display().to_string();
     let mut loaded = Loaded::default();
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
@@ -74,7 +74,7 @@ pub(crate) fn load(path: &Path, compiler: &CompilerArgs, hash: bool) -> Loaded {
         return loaded;
     }
     if CUDA_EXTENSIONS.contains(&extension.as_str()) {
-        load_source(path, &shown, bytes, compiler, &mut loaded);
+        load_source(path, &shown, bytes, toolchain, &mut loaded);
     } else if extension == "ptx" || standstill_fatbin::sniff(&bytes) == FileKind::Ptx {
         if let Some(text) = utf8(bytes, &shown, &mut loaded) {
             loaded.texts.push(PtxText { name: shown, text });
@@ -119,14 +119,17 @@ fn utf8(bytes: Vec<u8>, shown: &str, loaded: &mut Loaded) -> Option<String> {
     }
 }
 
-fn load_source(path: &Path, shown: &str, bytes: Vec<u8>, compiler: &CompilerArgs, loaded: &mut Loaded) {
+fn load_source(path: &Path, shown: &str, bytes: Vec<u8>, toolchain: &Toolchain<'_>, loaded: &mut Loaded) {
     // Comments may be in any encoding; the compiler judges the rest.
     loaded.source = Some(String::from_utf8_lossy(&bytes).into_owned());
     drop(bytes);
-    match compile::compile(path, compiler) {
-        Ok(compiled) => {
-            loaded.compiler = compiled.compiler;
-            loaded.texts.push(PtxText { name: format!("{shown}!ptx"), text: compiled.ptx });
+    match toolchain.compile(path) {
+        Ok(mut compiled) => {
+            let name = format!("{shown}!ptx");
+            if let Some(text) = utf8(std::mem::take(&mut compiled.ptx), &name, loaded) {
+                loaded.texts.push(PtxText { name, text });
+            }
+            loaded.compiled = Some(compiled);
         }
         Err(message) => loaded.fail(shown, message),
     }

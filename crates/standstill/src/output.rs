@@ -85,6 +85,11 @@ pub(crate) fn print(text: &str) {
     let _ = out.flush();
 }
 
+/// Says something beside the report, on standard error.
+pub(crate) fn say(message: &str) {
+    let _ = writeln!(std::io::stderr(), "{message}");
+}
+
 /// Says on standard error why the call cannot be done.
 pub(crate) fn fail(message: &str) {
     let _ = writeln!(std::io::stderr(), "error: {message}");
