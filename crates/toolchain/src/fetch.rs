@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use tempfile::TempDir;
 use thiserror::Error;
@@ -27,6 +28,9 @@ const PACKAGES: [&str; 5] = [
 
 /// Where the packages put the toolkit, below the folder they are installed in.
 const TOOLKIT_IN_PACKAGES: &str = "nvidia/cu13";
+
+/// How the names of folders for unfinished fetches begin.
+const TEMPORARY_PREFIX: &str = ".fetch-";
 
 /// Why nvcc could not be fetched.
 #[derive(Debug, Error)]
@@ -92,9 +96,10 @@ pub fn fetch(environment: &Environment, progress: &mut dyn FnMut(&str)) -> Resul
         move |error| FetchError::Cache { path, error }
     };
     fs::create_dir_all(&cache).map_err(in_cache(&cache))?;
+    remove_abandoned(&cache);
     // On the same file system as the target, so that a rename puts the whole toolkit there at once.
     let temporary =
-        tempfile::Builder::new().prefix(".fetch-").tempdir_in(&cache).map_err(in_cache(&cache))?;
+        tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempdir_in(&cache).map_err(in_cache(&cache))?;
 
     progress("preparing a Python environment");
     let pip = python_with_pip(&python, &temporary)?;
@@ -108,6 +113,19 @@ pub fn fetch(environment: &Environment, progress: &mut dyn FnMut(&str)) -> Resul
     put_in_place(&toolkit, &target, &compiler.path)?;
     progress(&format!("nvcc {TOOLKIT_VERSION} is in {}", target.display()));
     Ok(compiler)
+}
+
+/// Removes what fetches left behind that were killed. Younger folders may belong to one that is running.
+fn remove_abandoned(cache: &Path) {
+    const AGE: Duration = Duration::from_secs(24 * 60 * 60);
+    for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
+        let modified = entry.metadata().and_then(|metadata| metadata.modified());
+        let is_old = modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > AGE));
+        if is_old && entry.file_name().as_encoded_bytes().starts_with(TEMPORARY_PREFIX.as_bytes()) {
+            // Only tidying: a folder that cannot be removed does no harm.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// A Python that has pip: that of a new virtual environment, or else the given one.

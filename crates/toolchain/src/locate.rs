@@ -198,7 +198,7 @@ impl Compiler {
         let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
         let source = folder.path().join("probe.cu");
         fs::write(&source, "__global__ void probe() {}\n").map_err(|e| e.to_string())?;
-        let request = crate::Request { source: &source, arch: "sm_70", flags: &[], directory: folder.path() };
+        let request = crate::Request { source: &source, arch: "sm_80", flags: &[], directory: folder.path() };
         self.compile(&request).map(|_| ()).map_err(|error| error.first_line())
     }
 }

@@ -6,6 +6,7 @@
 mod common;
 
 use std::fs;
+use std::time::{Duration, SystemTime};
 
 use common::Folder;
 use standstill_toolchain::{Environment, FetchError, Found, TOOLKIT_VERSION, fetch, locate};
@@ -79,6 +80,21 @@ fn a_toolkit_without_a_compiler_is_replaced() {
     let compiler = fetch(&environment(&folder), &mut |_| {}).unwrap();
     assert!(compiler.path.is_file());
     assert_eq!(cached(&folder), [format!("cuda-{TOOLKIT_VERSION}")]);
+}
+
+#[test]
+fn abandoned_folders_are_removed() {
+    let folder = Folder::with(&[("bin/python3", &python(VENV, INSTALL))]);
+    for (name, days) in [(".fetch-old", 2), (".fetch-new", 0), ("other", 2)] {
+        folder.add(&format!("cache/standstill/{name}/file"), "", 0o644);
+        let path = folder.path(&format!("cache/standstill/{name}"));
+        let time = SystemTime::now() - Duration::from_secs(days * 24 * 60 * 60 + 60);
+        fs::File::open(path).unwrap().set_modified(time).unwrap();
+    }
+    fetch(&environment(&folder), &mut |_| {}).unwrap();
+    let mut left = cached(&folder);
+    left.sort();
+    assert_eq!(left, [".fetch-new".to_owned(), format!("cuda-{TOOLKIT_VERSION}"), "other".to_owned()]);
 }
 
 #[test]
