@@ -13,9 +13,11 @@ __global__ void relay(const int *in, int *data, int *out, unsigned *flag) {
   int t = threadIdx.x;
   if (blockIdx.x == 0) {
     data[t] = in[t] | 1;
-    __threadfence();
     __syncwarp();
-    if (t == 0) atomicExch(flag, 1u);
+    if (t == 0) {
+      __threadfence();
+      atomicExch(flag, 1u);
+    }
   } else {
     unsigned f;
     do asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(f) : "l"(flag) : "memory");  //~ missing-acquire

@@ -18,9 +18,11 @@ __global__ void hand(const int *in, int *data, int *out, unsigned *flag) {
   int t = threadIdx.x;
   if (blockIdx.x == 0) {
     data[t] = in[t] + 100;
-    __threadfence();
     __syncthreads();
-    if (t == 0) put(flag, 1);
+    if (t == 0) {
+      __threadfence();
+      put(flag, 1);
+    }
   } else {
     while (get(flag) == 0) {}
     out[t] = data[t ^ 1];
