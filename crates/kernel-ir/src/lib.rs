@@ -9,8 +9,10 @@
 //! it is also executed; SSA is a view that analyses build.
 
 pub mod build;
+mod call_graph;
 mod cfg;
 mod components;
+mod control_dependence;
 mod dominators;
 mod function;
 mod instruction;
@@ -23,8 +25,10 @@ mod reach;
 pub mod ssa;
 mod types;
 
+pub use call_graph::{CallGraph, CallGraphBuilder};
 pub use cfg::ControlFlow;
 pub use components::strongly_connected;
+pub use control_dependence::{ControlDependence, Influence};
 pub use dominators::{Dominators, PostDominators};
 pub use function::{
     Block, BlockId, CallId, CallSite, Function, InstructionId, LocalVariable, Location, LocationId, Opaque,

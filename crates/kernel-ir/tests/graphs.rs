@@ -1,8 +1,12 @@
 //! Dominators, post-dominators, loops and reachability against their definitions, on random graphs.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed test may end so")]
 
 use proptest::prelude::*;
 use standstill_kernel_ir::build::graph;
-use standstill_kernel_ir::{BlockId, ControlFlow, Dominators, LoopId, Loops, PostDominators, Reachability};
+use standstill_kernel_ir::{
+    BlockId, ControlDependence, ControlFlow, Dominators, Influence, LoopId, Loops, PostDominators,
+    Reachability,
+};
 
 /// Successor lists.
 type Graph = Vec<Vec<u32>>;
@@ -216,6 +220,77 @@ fn check_reachability(input: &Graph) {
     }
 }
 
+fn check_control_dependence(input: &Graph) {
+    let flow = ControlFlow::build(&graph(input));
+    let post = PostDominators::build(&flow);
+    let dependence = ControlDependence::build(&flow, &post);
+    for block in (0..input.len() as u32).map(BlockId) {
+        let expected: Vec<BlockId> = flow
+            .reverse_postorder()
+            .iter()
+            .copied()
+            .filter(|&branch| {
+                let successors = flow.successors(branch);
+                successors.len() > 1
+                    && successors.iter().any(|&to| post.post_dominates(block, to))
+                    && (block == branch || !post.post_dominates(block, branch))
+            })
+            .collect();
+        assert_eq!(dependence.branches(block), expected, "of {block:?}");
+    }
+}
+
+/// Whether two paths from `branch` reach `join` by different edges and share nothing between, not going
+/// past `stop` nor through `branch` again. Tries all simple paths.
+fn disjoint_paths(flow: &ControlFlow, branch: BlockId, stop: Option<BlockId>, join: BlockId) -> bool {
+    let mut paths: Vec<Vec<BlockId>> = Vec::new();
+    let mut stack: Vec<Vec<BlockId>> = flow.successors(branch).iter().map(|&to| vec![to]).collect();
+    while let Some(path) = stack.pop() {
+        let last = path[path.len() - 1];
+        if last == join {
+            paths.push(path);
+        } else if last != branch && Some(last) != stop {
+            for &to in flow.successors(last) {
+                if !path.contains(&to) {
+                    stack.push([path.as_slice(), &[to]].concat());
+                }
+            }
+        }
+    }
+    let apart = |left: &[BlockId], right: &[BlockId]| {
+        let between = |path: &[BlockId], block| path[..path.len() - 1].contains(&block);
+        (left.len() > 1 || right.len() > 1)
+            && left.iter().all(|&block| !between(left, block) || !between(right, block))
+    };
+    paths.iter().any(|left| paths.iter().any(|right| apart(left, right)))
+}
+
+fn check_influence(input: &Graph) {
+    let flow = ControlFlow::build(&graph(input));
+    let post = PostDominators::build(&flow);
+    let mut influence = Influence::new(&flow, &post);
+    for &branch in flow.reverse_postorder() {
+        let stop = post.immediate(branch);
+        let mut region = influence.region(branch).to_vec();
+        region.sort();
+        let without = stop.map(|stop| stop.0);
+        let expected: Vec<BlockId> = (0..input.len() as u32)
+            .filter(|&node| {
+                flow.successors(branch).iter().any(|to| reached(input, to.0, without)[node as usize])
+            })
+            .map(BlockId)
+            .collect();
+        assert_eq!(region, expected, "region of {branch:?}");
+        let mut joins = influence.joins(branch).to_vec();
+        joins.sort();
+        let expected: Vec<BlockId> = (0..input.len() as u32)
+            .map(BlockId)
+            .filter(|&join| flow.successors(branch).len() > 1 && disjoint_paths(&flow, branch, stop, join))
+            .collect();
+        assert_eq!(joins, expected, "joins of {branch:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1500) })]
 
@@ -227,6 +302,16 @@ proptest! {
     #[test]
     fn post_dominators_are_on_every_path_to_the_end(input in graphs(9)) {
         check_post_dominators(&input);
+    }
+
+    #[test]
+    fn control_dependence_is_by_post_dominance(input in graphs(9)) {
+        check_control_dependence(&input);
+    }
+
+    #[test]
+    fn joins_are_where_disjoint_paths_meet(input in graphs(7)) {
+        check_influence(&input);
     }
 
     #[test]
