@@ -8,11 +8,13 @@
 //! goes on at the next `;` or `}`.
 
 pub mod error;
+pub mod lower;
 mod parser;
 pub mod span;
 pub mod syntax;
 
 pub use error::{ErrorKind, Errors, SyntaxError};
+pub use lower::Lowering;
 pub use parser::parse;
 pub use span::{LineIndex, Position, Span};
 pub use syntax::Module;

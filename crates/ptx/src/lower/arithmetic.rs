@@ -1,0 +1,214 @@
+//! Pure functions of registers.
+
+use standstill_kernel_ir::{Arithmetic, ArithmeticFlags, BooleanOperation, Comparison, Op, Operation, Type};
+
+use crate::lower::opcode::{Form, Meaning};
+use crate::lower::words::{Words, space_of, type_of};
+
+/// What an arithmetic opcode means; `None` where the mnemonic is not known. A modifier that is not known
+/// makes the value unknown.
+pub(super) fn meaning(mnemonic: &str, words: &Words<'_>) -> Option<Meaning> {
+    let Some(operation) = operation(mnemonic) else {
+        return pure_but_unknown(mnemonic).then(Meaning::unknown_value);
+    };
+    let mut flags = if matches!(mnemonic, "mul24" | "mad24") { ArithmeticFlags::OTHER } else { 0 };
+    let mut comparison = Comparison::None;
+    let mut combine = BooleanOperation::None;
+    let compares = matches!(operation, Operation::Setp | Operation::Set);
+    for &word in &words.all {
+        if type_of(word).is_some() || is_silent(operation, word) {
+            continue;
+        }
+        if compares && let Some(found) = comparison_of(word) {
+            comparison = found;
+        } else if compares && let Some(found) = combination_of(word) {
+            combine = found;
+        } else {
+            flags |= flag_of(operation, word);
+        }
+    }
+    let types = words.types();
+    let ty = types.first().copied().unwrap_or(Type::None);
+    let from = match operation {
+        Operation::Cvt | Operation::Set | Operation::Slct | Operation::Dp4a | Operation::Dp2a => {
+            types.get(1).copied().unwrap_or(ty)
+        }
+        _ => ty,
+    };
+    let arithmetic = Arithmetic { operation, ty, from, comparison, combine, flags: ArithmeticFlags(flags) };
+    let carry_in = matches!(operation, Operation::AddCarry | Operation::SubCarry | Operation::MadCarry);
+    Some(Meaning {
+        // Literals have the type of the sources.
+        ty: from,
+        carry_out: flags & ArithmeticFlags::CARRY_OUT != 0,
+        carry_in,
+        ..Meaning::op(Op::Arithmetic(arithmetic), Form::First)
+    })
+}
+
+fn operation(mnemonic: &str) -> Option<Operation> {
+    Some(match mnemonic {
+        "mov" => Operation::Mov,
+        "cvt" => Operation::Cvt,
+        "cvta" => Operation::Cvta,
+        "mapa" => Operation::Mapa,
+        "getctarank" => Operation::GetCtaRank,
+        "isspacep" => Operation::Isspacep,
+        "add" => Operation::Add,
+        "sub" => Operation::Sub,
+        "mul" | "mul24" => Operation::Mul,
+        "mad" | "mad24" => Operation::Mad,
+        "sad" => Operation::Sad,
+        "div" => Operation::Div,
+        "rem" => Operation::Rem,
+        "abs" => Operation::Abs,
+        "neg" => Operation::Neg,
+        "min" => Operation::Min,
+        "max" => Operation::Max,
+        "popc" => Operation::Popc,
+        "clz" => Operation::Clz,
+        "bfind" => Operation::Bfind,
+        "fns" => Operation::Fns,
+        "brev" => Operation::Brev,
+        "bfe" => Operation::Bfe,
+        "bfi" => Operation::Bfi,
+        "bmsk" => Operation::Bmsk,
+        "szext" => Operation::Szext,
+        "dp4a" => Operation::Dp4a,
+        "dp2a" => Operation::Dp2a,
+        "addc" => Operation::AddCarry,
+        "subc" => Operation::SubCarry,
+        "madc" => Operation::MadCarry,
+        "fma" => Operation::Fma,
+        "rcp" => Operation::Rcp,
+        "sqrt" => Operation::Sqrt,
+        "rsqrt" => Operation::Rsqrt,
+        "sin" => Operation::Sin,
+        "cos" => Operation::Cos,
+        "lg2" => Operation::Lg2,
+        "ex2" => Operation::Ex2,
+        "tanh" => Operation::Tanh,
+        "copysign" => Operation::Copysign,
+        "testp" => Operation::Testp,
+        "setp" => Operation::Setp,
+        "set" => Operation::Set,
+        "selp" => Operation::Selp,
+        "slct" => Operation::Slct,
+        "and" => Operation::And,
+        "or" => Operation::Or,
+        "xor" => Operation::Xor,
+        "not" => Operation::Not,
+        "cnot" => Operation::Cnot,
+        "lop3" => Operation::Lop3,
+        "shl" => Operation::Shl,
+        "shr" => Operation::Shr,
+        "shf" => Operation::Shf,
+        "prmt" => Operation::Prmt,
+        _ => return None,
+    })
+}
+
+/// Scalar and packed video instructions and the like: functions of their sources whose values are not
+/// modelled.
+fn pure_but_unknown(mnemonic: &str) -> bool {
+    matches!(
+        mnemonic,
+        "vadd"
+            | "vsub"
+            | "vabsdiff"
+            | "vmin"
+            | "vmax"
+            | "vshl"
+            | "vshr"
+            | "vmad"
+            | "vset"
+            | "vadd2"
+            | "vsub2"
+            | "vavrg2"
+            | "vabsdiff2"
+            | "vmin2"
+            | "vmax2"
+            | "vset2"
+            | "vadd4"
+            | "vsub4"
+            | "vavrg4"
+            | "vabsdiff4"
+            | "vmin4"
+            | "vmax4"
+            | "vset4"
+            | "alloca"
+            | "stacksave"
+    )
+}
+
+/// Modifiers that say nothing beyond the operation.
+fn is_silent(operation: Operation, word: &str) -> bool {
+    match operation {
+        Operation::Cvta => word == "to" || space_of(word).is_some(),
+        Operation::Isspacep | Operation::Mapa | Operation::GetCtaRank => space_of(word).is_some(),
+        Operation::Shf => word == "r",
+        _ => false,
+    }
+}
+
+fn flag_of(operation: Operation, word: &str) -> u32 {
+    match word {
+        "lo" => ArithmeticFlags::LOW,
+        "hi" => ArithmeticFlags::HIGH,
+        "l" if operation == Operation::Shf => ArithmeticFlags::HIGH,
+        "wide" => ArithmeticFlags::WIDE,
+        "sat" => ArithmeticFlags::SATURATE,
+        "ftz" => ArithmeticFlags::FLUSH,
+        "approx" => ArithmeticFlags::APPROXIMATE,
+        "rn" => ArithmeticFlags::NEAREST,
+        "rz" => ArithmeticFlags::TOWARD_ZERO,
+        "rm" => ArithmeticFlags::DOWN,
+        "rp" => ArithmeticFlags::UP,
+        "rni" => ArithmeticFlags::NEAREST_INTEGER,
+        "rzi" => ArithmeticFlags::ZERO_INTEGER,
+        "rmi" => ArithmeticFlags::DOWN_INTEGER,
+        "rpi" => ArithmeticFlags::UP_INTEGER,
+        "cc" => ArithmeticFlags::CARRY_OUT,
+        "wrap" => ArithmeticFlags::WRAP,
+        "clamp" => ArithmeticFlags::CLAMP,
+        "shiftamt" => ArithmeticFlags::SHIFT_AMOUNT,
+        "NaN" => ArithmeticFlags::NAN,
+        "relu" => ArithmeticFlags::RELU,
+        "full" => ArithmeticFlags::FULL,
+        "rna" => ArithmeticFlags::NEAREST_AWAY,
+        _ => ArithmeticFlags::OTHER,
+    }
+}
+
+fn comparison_of(word: &str) -> Option<Comparison> {
+    Some(match word {
+        "eq" => Comparison::Eq,
+        "ne" => Comparison::Ne,
+        "lt" => Comparison::Lt,
+        "le" => Comparison::Le,
+        "gt" => Comparison::Gt,
+        "ge" => Comparison::Ge,
+        "lo" => Comparison::Lo,
+        "ls" => Comparison::Ls,
+        "hi" => Comparison::Hi,
+        "hs" => Comparison::Hs,
+        "equ" => Comparison::Equ,
+        "neu" => Comparison::Neu,
+        "ltu" => Comparison::Ltu,
+        "leu" => Comparison::Leu,
+        "gtu" => Comparison::Gtu,
+        "geu" => Comparison::Geu,
+        "num" => Comparison::Num,
+        "nan" => Comparison::Nan,
+        _ => return None,
+    })
+}
+
+fn combination_of(word: &str) -> Option<BooleanOperation> {
+    Some(match word {
+        "and" => BooleanOperation::And,
+        "or" => BooleanOperation::Or,
+        "xor" => BooleanOperation::Xor,
+        _ => return None,
+    })
+}

@@ -1,0 +1,198 @@
+//! Which labels branches name, with the scoping of inner blocks: worked out before a body is lowered,
+//! since branches go forwards and only labels that are named begin a block.
+
+use rustc_hash::FxHashMap;
+
+use crate::lower::Lowering;
+use crate::span::{Span, offset};
+use crate::syntax::operand::{Operand, Operands};
+use crate::syntax::statement::{Statement, StatementKind};
+
+/// A label by its position among the labels of the body.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct LabelId(pub(super) u32);
+
+impl LabelId {
+    /// A label that is declared nowhere.
+    pub(super) const UNDECLARED: Self = Self(u32::MAX);
+}
+
+/// The labels that one jump names, as a range of [`Labels::targets`].
+#[derive(Clone, Copy, Default)]
+pub(super) struct Targets {
+    pub(super) first: u32,
+    pub(super) count: u32,
+}
+
+#[derive(Default)]
+pub(super) struct Labels {
+    /// For each branch, switch and call of the body in order: what it names.
+    uses: Vec<Targets>,
+    taken: usize,
+    pub(super) targets: Vec<LabelId>,
+    /// For each label whether a branch names it.
+    named: Vec<bool>,
+}
+
+impl Labels {
+    /// What the next branch, switch or call of the body names.
+    pub(super) fn next_use(&mut self) -> Targets {
+        self.taken += 1;
+        self.uses.get(self.taken - 1).copied().unwrap_or_default()
+    }
+
+    /// The label of a branch.
+    pub(super) fn target(&self, targets: Targets) -> LabelId {
+        self.targets.get(targets.first as usize).copied().unwrap_or(LabelId::UNDECLARED)
+    }
+
+    pub(super) fn is_named(&self, label: LabelId) -> bool {
+        self.named.get(label.0 as usize).copied().unwrap_or(false)
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.named.len()
+    }
+}
+
+struct Finder<'l, 'm, 'a> {
+    lowering: &'l Lowering<'m, 'a>,
+    body: &'m [Statement],
+    /// Labels by scope and name.
+    by_name: FxHashMap<(u32, &'a str), LabelId>,
+    /// Statement and scope of each label.
+    places: Vec<(u32, u32)>,
+    /// The scope around each scope.
+    outer: Vec<u32>,
+    /// Target lists that have been read, by the label that names them.
+    lists: FxHashMap<u32, Targets>,
+    labels: Labels,
+}
+
+/// Finds the labels of a body and what its branches name.
+pub(super) fn find(lowering: &Lowering<'_, '_>, body: &[Statement]) -> Labels {
+    let mut finder = Finder {
+        lowering,
+        body,
+        by_name: FxHashMap::default(),
+        places: Vec::new(),
+        outer: vec![u32::MAX],
+        lists: FxHashMap::default(),
+        labels: Labels::default(),
+    };
+    let mut scope = 0;
+    let mut jumps = Vec::new();
+    for (statement, at) in body.iter().zip(0u32..) {
+        match statement.kind {
+            StatementKind::Instruction { opcode, .. }
+                if lowering.jumps.get(opcode.0 as usize).copied().unwrap_or(false) =>
+            {
+                jumps.push((at, scope));
+            }
+            StatementKind::Label(name) => {
+                let label = LabelId(offset(finder.places.len()));
+                finder.places.push((at, scope));
+                finder.by_name.entry((scope, lowering.module.str(name))).or_insert(label);
+            }
+            StatementKind::Open => {
+                finder.outer.push(scope);
+                scope = offset(finder.outer.len() - 1);
+            }
+            StatementKind::Close => scope = finder.outer.get(scope as usize).copied().unwrap_or(0),
+            _ => {}
+        }
+    }
+    finder.labels.named = vec![false; finder.places.len()];
+    for (at, scope) in jumps {
+        let targets = finder.jump(at, scope);
+        finder.labels.uses.push(targets);
+    }
+    finder.labels
+}
+
+impl<'m, 'a> Finder<'_, 'm, 'a> {
+    fn jump(&mut self, at: u32, scope: u32) -> Targets {
+        let Some(&Statement { kind: StatementKind::Instruction { opcode, first, slots, .. }, .. }) =
+            self.body.get(at as usize)
+        else {
+            return Targets::default();
+        };
+        let module = self.lowering.module;
+        let operands = module.operands(first, u32::from(slots));
+        match module.opcode(opcode).mnemonic() {
+            "bra" => {
+                let label =
+                    operands.into_iter().next().and_then(|operand| self.label(operand.operand, scope));
+                let first = offset(self.labels.targets.len());
+                self.name(label);
+                Targets { first, count: 1 }
+            }
+            "brx" => match last_name(operands) {
+                Some(table) => self.list(table, scope),
+                None => Targets::default(),
+            },
+            _ => Targets::default(),
+        }
+    }
+
+    /// Adds a target.
+    fn name(&mut self, label: Option<LabelId>) {
+        if let Some(named) = label.and_then(|label| self.labels.named.get_mut(label.0 as usize)) {
+            *named = true;
+        }
+        self.labels.targets.push(label.unwrap_or(LabelId::UNDECLARED));
+    }
+
+    fn label(&self, operand: Operand, scope: u32) -> Option<LabelId> {
+        match operand {
+            Operand::Name(name) => self.find(name, scope),
+            _ => None,
+        }
+    }
+
+    /// The label that a name means in a scope: an inner block's hides an outer one's.
+    fn find(&self, name: Span, mut scope: u32) -> Option<LabelId> {
+        let name = self.lowering.module.str(name);
+        loop {
+            if let Some(&label) = self.by_name.get(&(scope, name)) {
+                return Some(label);
+            }
+            scope = *self.outer.get(scope as usize)?;
+            if scope == u32::MAX {
+                return None;
+            }
+        }
+    }
+
+    /// The labels of a `.branchtargets` list, by the label before it.
+    fn list(&mut self, table: Span, scope: u32) -> Targets {
+        let Some(label) = self.find(table, scope) else { return Targets::default() };
+        if let Some(&known) = self.lists.get(&label.0) {
+            return known;
+        }
+        let Some(&(at, scope)) = self.places.get(label.0 as usize) else { return Targets::default() };
+        let Some(Statement { kind: StatementKind::Targets { first, slots }, .. }) =
+            self.body.get(at as usize + 1)
+        else {
+            return Targets::default();
+        };
+        let start = offset(self.labels.targets.len());
+        for operand in self.lowering.module.operands(*first, *slots) {
+            let label = self.label(operand.operand, scope);
+            self.name(label);
+        }
+        let targets = Targets { first: start, count: offset(self.labels.targets.len()) - start };
+        self.lists.insert(label.0, targets);
+        targets
+    }
+}
+
+fn last_name(operands: Operands<'_>) -> Option<Span> {
+    operands
+        .into_iter()
+        .filter_map(|operand| match operand.operand {
+            Operand::Name(name) => Some(name),
+            _ => None,
+        })
+        .last()
+}

@@ -1,0 +1,77 @@
+//! Loads, stores, atomics and what only touches caches.
+
+use standstill_kernel_ir::{Access, Op, Order, Scope, Space};
+
+use crate::lower::opcode::{Action, Form, Meaning, atomic_operation};
+use crate::lower::words::{Words, elements_of, is_cache_hint, order_of, scope_of, space_of, type_of};
+
+/// What a memory opcode means; `None` where a modifier is not known.
+pub(super) fn meaning(mnemonic: &str, words: &Words<'_>) -> Option<Meaning> {
+    match mnemonic {
+        "ld" | "ldu" | "st" => load_or_store(mnemonic, words),
+        "atom" | "red" => atomic(mnemonic, words),
+        "prefetch" | "prefetchu" | "discard" | "applypriority" => Some(Meaning::op(Op::Hint, Form::Reads)),
+        // Texture and surface reads go through a path of their own, and what they bring is not modelled.
+        _ => Some(Meaning::unknown_value()),
+    }
+}
+
+fn load_or_store(mnemonic: &str, words: &Words<'_>) -> Option<Meaning> {
+    let known = |word: &str| {
+        type_of(word).is_some()
+            || space_of(word).is_some()
+            || order_of(word).is_some()
+            || scope_of(word).is_some()
+            || elements_of(word).is_some()
+            || is_cache_hint(word)
+            || word == "nc"
+    };
+    if !words.only(known) {
+        return None;
+    }
+    let access = access(words, Order::Weak, Scope::Cta)?;
+    let meaning = match mnemonic {
+        "st" => Meaning::op(Op::Store(access), Form::Reads),
+        _ => Meaning::op(Op::Load(access), Form::First),
+    };
+    Some(Meaning { ty: access.ty, cache_policy: words.has_cache_policy(), ..meaning })
+}
+
+fn atomic(mnemonic: &str, words: &Words<'_>) -> Option<Meaning> {
+    let known = |word: &str| {
+        type_of(word).is_some()
+            || space_of(word).is_some()
+            || order_of(word).is_some()
+            || scope_of(word).is_some()
+            || elements_of(word).is_some()
+            || is_cache_hint(word)
+            || atomic_operation(word).is_some()
+    };
+    if !words.only(known) {
+        return None;
+    }
+    // Without modifiers an atomic is relaxed at GPU scope (PTX ISA, "atom").
+    let access = access(words, Order::Relaxed, Scope::Gpu)?;
+    let operation = words.first(atomic_operation)?;
+    let form = if mnemonic == "red" { Form::ReadsWithoutResult } else { Form::First };
+    let meaning = Meaning::new(Action::Op(Op::Atomic { access, operation }), form);
+    Some(Meaning { ty: access.ty, cache_policy: words.has_cache_policy(), ..meaning })
+}
+
+/// The access that the modifiers describe, with the opcode's defaults.
+fn access(words: &Words<'_>, order: Order, scope: Scope) -> Option<Access> {
+    let order = words.first(order_of).unwrap_or(order);
+    let scope = match order {
+        // Volatile and memory-mapped accesses are as strong as relaxed ones at system scope.
+        Order::Volatile | Order::Mmio => Scope::Sys,
+        _ => words.first(scope_of).unwrap_or(scope),
+    };
+    Some(Access {
+        space: words.first(space_of).unwrap_or(Space::Generic),
+        ty: words.types().last().copied()?,
+        elements: words.first(elements_of).unwrap_or(1),
+        order,
+        scope,
+        non_coherent: words.has("nc"),
+    })
+}
