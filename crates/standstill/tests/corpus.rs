@@ -1,0 +1,44 @@
+//! The corpora of the fuzz targets as a plain test: what was once found stays mended, without a
+//! nightly compiler.
+
+use std::path::Path;
+
+use standstill_fatbin::{Limits, read_with};
+
+fn corpus(target: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+    let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let inputs: Vec<Vec<u8>> =
+        files.filter(|path| path.is_file()).map(|path| std::fs::read(path).unwrap()).collect();
+    assert!(!inputs.is_empty(), "no corpus in {}", folder.display());
+    inputs
+}
+
+/// An input whole, and cut at every sixteenth of its length.
+fn cuts(input: &[u8]) -> impl Iterator<Item = &[u8]> {
+    (1..=16).map(|part| &input[..input.len() * part / 16])
+}
+
+#[test]
+fn the_ptx_parser_survives_its_corpus() {
+    for input in corpus("ptx") {
+        for cut in cuts(&input) {
+            let text = String::from_utf8_lossy(cut);
+            let module = standstill_ptx::parse(&text);
+            assert!(module.errors.kept().iter().all(|error| error.span.end as usize <= text.len()));
+        }
+    }
+}
+
+#[test]
+fn the_container_reader_survives_its_corpus() {
+    let limits = Limits { image_bytes: 16 << 20, total_bytes: 64 << 20, ..Limits::default() };
+    for input in corpus("fatbin") {
+        for cut in cuts(&input) {
+            let Ok(contents) = read_with(cut, &limits) else { continue };
+            let size = cut.len() as u64;
+            assert!(contents.images.iter().all(|image| image.offset <= size));
+            assert!(contents.problems.iter().all(|problem| problem.offset <= size));
+        }
+    }
+}
