@@ -2,6 +2,7 @@
 
 use standstill_findings::{Coverage, Finding, NotUnderstood, Platform};
 use standstill_kernel_ir::launch::LaunchShape;
+use standstill_ptx::Lowering;
 
 /// What to analyse, and under which assumptions.
 pub(crate) struct Request<'a> {
@@ -45,7 +46,8 @@ pub(crate) struct Analysis {
 /// Parses and analyses one PTX text.
 pub(crate) fn analyse(request: &Request<'_>) -> Analysis {
     let module = standstill_ptx::parse(request.text);
-    let mut analysis = Analysis::default();
+    let lowering = Lowering::new(&module);
+    let mut analysis = Analysis { not_understood: not_understood(request, &lowering), ..Analysis::default() };
     analysis.problem = module.errors.kept().first().map(|error| {
         let place = module.position(error.span.start);
         let message = error.kind.to_string();
@@ -66,4 +68,21 @@ pub(crate) fn analyse(request: &Request<'_>) -> Analysis {
         });
     }
     analysis
+}
+
+/// The opcodes that are not understood, each with its first line.
+fn not_understood(request: &Request<'_>, lowering: &Lowering<'_, '_>) -> Vec<NotUnderstood> {
+    let module = lowering.syntax();
+    let line = |opcode: &str| {
+        // The opcode's text is a piece of the module's text.
+        let byte = (opcode.as_ptr() as usize).checked_sub(module.text.as_ptr() as usize)?;
+        Some(module.position(u32::try_from(byte).ok()?).line)
+    };
+    let entry = |(what, count): (&str, u64)| NotUnderstood {
+        file: request.name.to_owned(),
+        line: line(what).unwrap_or(0),
+        what: what.to_owned(),
+        count,
+    };
+    lowering.opaque_counts().into_iter().map(entry).collect()
 }

@@ -162,6 +162,16 @@ fn the_place_of_a_syntax_error_is_a_line_and_a_column() {
 }
 
 #[test]
+fn what_is_not_understood_is_counted_and_counts_under_strict() {
+    let place = Workplace::new();
+    place.file("new.ptx", GOOD.replace("bar.sync 0;", "frob.sync.b32 %r1, 3;\n    frob.sync.b32 %r1, 4;"));
+    place.run(&["check", "new.ptx"]).exits(0).prints("not understood: 2 instructions (frob.sync.b32 ×2)");
+    let json = place.run(&["check", "--strict", "--format", "json", "new.ptx"]).exits(3).json();
+    let expected = serde_json::json!([{"file": "new.ptx", "line": 6, "what": "frob.sync.b32", "count": 2}]);
+    assert_eq!(json["not_understood"], expected);
+}
+
+#[test]
 fn nothing_to_analyse_is_not_success() {
     let place = Workplace::new();
     place.file("none.ptx", ".version 8.0\n.target sm_90\n.address_size 64\n");
