@@ -157,22 +157,22 @@ fn keep_shown(text: PtxText, findings: &[Finding], sources: &DiskSources) {
 }
 
 /// Writes paths as the reader knows them: the input as it was named, others relative to the current
-/// folder.
+/// folder. A relative path that is not there may count from the input's folder, where the compiler ran.
 fn use_readers_paths(finding: &mut Finding, path: &Path, shown: &str) {
     let here = std::env::current_dir().ok();
     let absolute = std::fs::canonicalize(path).ok();
-    for span in &mut finding.spans {
-        let same = || absolute.is_some() && std::fs::canonicalize(&span.file).ok() == absolute;
-        if span.file == shown {
+    for span in finding.spans.iter_mut().filter(|span| span.file != shown) {
+        let file = Path::new(&span.file);
+        let beside = path.parent().map(|folder| folder.join(file));
+        span.file = if absolute.is_some() && std::fs::canonicalize(file).ok() == absolute {
+            shown.to_owned()
+        } else if let Some(rest) = here.as_ref().and_then(|here| file.strip_prefix(here).ok()) {
+            rest.display().to_string()
+        } else if let Some(beside) = beside.filter(|beside| !file.exists() && beside.is_file()) {
+            beside.display().to_string()
+        } else {
             continue;
-        }
-        if same() {
-            span.file = shown.to_owned();
-        } else if let Some(rest) =
-            here.as_ref().and_then(|here| Path::new(&span.file).strip_prefix(here).ok())
-        {
-            span.file = rest.display().to_string();
-        }
+        };
     }
 }
 

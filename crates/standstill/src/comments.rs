@@ -152,7 +152,10 @@ mod tests {
         assert!(!allows("x = \"standstill: allow(aba)\";", 1, Rule::Aba));
     }
 
-    fn check_launches(text: &str, expected: &[(&str, Option<[u32; 3]>, &[(usize, i64)])]) {
+    /// Kernel, block and parameters of each launch comment.
+    type Expected<'a> = (&'a str, Option<[u32; 3]>, &'a [(usize, i64)]);
+
+    fn check_launches(text: &str, expected: &[Expected<'_>]) {
         let (found, errors) = launches(text);
         assert_eq!(errors, []);
         let found: Vec<_> = found

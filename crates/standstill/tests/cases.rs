@@ -6,6 +6,8 @@
 //! sees the program, so that nothing but the code can decide. `STANDSTILL_CASES=part` runs only the
 //! cases whose path contains that part.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

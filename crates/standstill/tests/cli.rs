@@ -1,5 +1,7 @@
 //! The command as a person calls it: arguments, bad input, formats and exit codes.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -1,6 +1,8 @@
 //! The corpora of the fuzz targets as a plain test: what was once found stays mended, without a
 //! nightly compiler.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
+
 use std::path::Path;
 
 use standstill_fatbin::{Limits, read_with};
