@@ -155,7 +155,7 @@ pub enum Op {
 }
 
 /// A pure function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Arithmetic {
     /// Which function.
     pub operation: Operation,

@@ -14,6 +14,7 @@ mod cfg;
 mod components;
 mod control_dependence;
 mod dominators;
+pub mod evaluate;
 mod function;
 mod instruction;
 pub mod launch;

@@ -1,0 +1,120 @@
+//! Conversions (PTX ISA, «Data Movement and Conversion Instructions: cvt»).
+
+use super::float::{canonical_nan, limit, rounding};
+use super::integer::saturate;
+use super::softfloat::{Format, Number, Rounding, from_integer, pack, to_integer, unpack};
+use super::{extend, lanes, signed, unsigned};
+use crate::{Arithmetic, ArithmeticFlags, Type};
+
+/// `cvt`: from the source type to the type.
+pub(super) fn convert(arithmetic: &Arithmetic, sources: &[u64]) -> Option<u64> {
+    let (to, from, flags) = (arithmetic.ty, arithmetic.from, arithmetic.flags);
+    match (lanes(to), sources) {
+        // Two numbers into one register; the first goes to the upper half.
+        (Some((lane, width)), &[a, b]) => {
+            let high = scalar(lane, from, flags, a)?;
+            let low = scalar(lane, from, flags, b)?;
+            Some(high << width | low)
+        }
+        (None, &[a]) => scalar(to, from, flags, a),
+        _ => None,
+    }
+}
+
+fn scalar(to: Type, from: Type, flags: ArithmeticFlags, value: u64) -> Option<u64> {
+    let is_integer = |ty: Type| !ty.is_float() && matches!(ty.bits(), 8..=64);
+    match (Format::of(to), Format::of(from)) {
+        (None, None) if is_integer(to) && is_integer(from) => Some(between_integers(to, from, flags, value)),
+        (Some(to), None) if is_integer(from) => {
+            let number = if from.is_signed() {
+                from_integer(signed(value, from.bits()).into())
+            } else {
+                from_integer(unsigned(value, from.bits()).into())
+            };
+            let result = pack(to, number, rounding(flags).unwrap_or(Rounding::Nearest));
+            Some(limit(to, flags, result))
+        }
+        (None, Some(from)) if is_integer(to) => to_integer_type(to, from, flags, value),
+        (Some(to), Some(from)) => between_floats(to, from, flags, value),
+        _ => None,
+    }
+}
+
+fn between_integers(to: Type, from: Type, flags: ArithmeticFlags, value: u64) -> u64 {
+    if flags.has(ArithmeticFlags::SATURATE) {
+        let value = if from.is_signed() {
+            signed(value, from.bits()).into()
+        } else {
+            i128::from(unsigned(value, from.bits()))
+        };
+        return saturate(to, value);
+    }
+    extend(extend(value, from), to)
+}
+
+/// The rounding to an integer that an instruction names.
+fn integer_rounding(flags: ArithmeticFlags) -> Option<Rounding> {
+    let named = [
+        (ArithmeticFlags::NEAREST_INTEGER, Rounding::Nearest),
+        (ArithmeticFlags::ZERO_INTEGER, Rounding::Zero),
+        (ArithmeticFlags::DOWN_INTEGER, Rounding::Down),
+        (ArithmeticFlags::UP_INTEGER, Rounding::Up),
+    ];
+    named.into_iter().find(|&(flag, _)| flags.has(flag)).map(|(_, rounding)| rounding)
+}
+
+/// The bits of a source, flushed where the instruction says so; only single precision has subnormal
+/// numbers that `cvt.ftz` flushes.
+fn read(format: Format, flags: ArithmeticFlags, value: u64) -> u64 {
+    let bits = unsigned(value, format.width);
+    if flags.has(ArithmeticFlags::FLUSH) && format == Format::F32 { format.flush(bits) } else { bits }
+}
+
+/// Saturates always. A NaN becomes 0, or the highest bit alone where the source is double precision or
+/// the destination has 64 bits.
+fn to_integer_type(to: Type, from: Format, flags: ArithmeticFlags, value: u64) -> Option<u64> {
+    let rounding = integer_rounding(flags)?;
+    match unpack(from, read(from, flags, value)) {
+        Some(number) => Some(saturate(to, to_integer(number, rounding))),
+        None if from == Format::F64 || to.bits() == 64 => Some(extend(1 << (to.bits() - 1), to)),
+        None => Some(0),
+    }
+}
+
+fn between_floats(to: Format, from: Format, flags: ArithmeticFlags, value: u64) -> Option<u64> {
+    let bits = read(from, flags, value);
+    let Some(number) = unpack(from, bits) else {
+        let wider = from == Format::F32 && to == Format::F64;
+        let nan = if from == to {
+            bits
+        } else if wider {
+            (bits & from.sign_bit()) << 32 | to.infinity() | unsigned(bits, 23) << 29 | 1 << 51
+        } else {
+            canonical_nan(to)
+        };
+        return Some(limit(to, flags, nan));
+    };
+    let result = if let Some(rounding) = integer_rounding(flags) {
+        let whole = match number {
+            // Beyond this every number is whole.
+            Number::Finite(finite) if finite.exponent < 0 => from_integer(to_integer(number, rounding)),
+            other => other,
+        };
+        let whole = match whole {
+            Number::Zero { .. } => Number::Zero { negative: from.is_negative(bits) },
+            other => other,
+        };
+        pack(to, whole, Rounding::Nearest)
+    } else {
+        let narrower = to.precision < from.precision || to == Format::F16 && from == Format::BF16;
+        let rounding = match rounding(flags) {
+            Some(rounding) => rounding,
+            None if narrower => return None,
+            None => Rounding::Nearest,
+        };
+        pack(to, number, rounding)
+    };
+    let result =
+        if flags.has(ArithmeticFlags::FLUSH) && to == Format::F32 { to.flush(result) } else { result };
+    Some(limit(to, flags, result))
+}
