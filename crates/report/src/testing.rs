@@ -163,3 +163,43 @@ fn sarif() {
     }
     insta::assert_snapshot!(serde_json::to_string_pretty(&short).unwrap());
 }
+
+/// Whatever a line table says and a source holds, every format is written.
+#[test]
+fn no_span_and_no_text_stops_a_reporter() {
+    let texts = [
+        "",
+        "\n",
+        "a\tb\r\n\tif (x) {\r\n}\r\n",
+        "ü€𝄞 __syncthreads();\n\u{200b}\u{202e}(((\n",
+        "\u{1b}[31m\u{0}\u{7f}\n(\n",
+        &format!("{};\n{}", "x".repeat(5000), "(".repeat(300)),
+    ];
+    // A linear congruential generator: the same spans in every run.
+    let mut state = 1u32;
+    let mut random = |limit: u32| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) % limit
+    };
+    for text in texts {
+        let mut sources = MemorySources::default();
+        sources.insert("f", text);
+        for _ in 0..300 {
+            let mut finding = wait_cycle();
+            for (index, span) in finding.spans.iter_mut().enumerate() {
+                let file = if random(4) == 0 { "other" } else { "f" };
+                let widest = if random(2) == 0 { 12 } else { 6000 };
+                let (line, column) = (random(6), random(widest));
+                let label = ["", "l", "\n", "\u{1b}[0m"].get(random(4) as usize).copied().unwrap_or("");
+                *span = Span { primary: index == 0, ..Span::cause(file, line, column, label) };
+            }
+            let report = Report { findings: merge("f", vec![finding]), ..Report::default() };
+            for color in [false, true] {
+                let options = TextOptions { color, ..TextOptions::default() };
+                assert!(crate::render_text(&report, &sources, options).contains("E0105"));
+            }
+            assert!(crate::to_junit(&report, &sources).unwrap().contains("E0105"));
+            assert!(crate::to_sarif(&report).unwrap().contains("E0105"));
+        }
+    }
+}
