@@ -1,7 +1,8 @@
 // case: any_in_else_arm
 // rule: warp-mask
+// h200: exit 0
 // where: static
-// nvidia: undefined
+// nvidia: completes
 // launch: block=32x2 grid=1
 // why: the vote stands in one arm of a lane-dependent conditional, its mask names the lanes of both arms
 #include <cstdio>

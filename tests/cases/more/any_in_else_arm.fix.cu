@@ -1,5 +1,6 @@
 // case: any_in_else_arm
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=32x2 grid=1

@@ -1,7 +1,8 @@
 // case: atomic_ticket_loop
 // rule: divergent-barrier
+// h200: exit 2
 // where: static
-// nvidia: completes
+// nvidia: wrong-result
 // launch: block=128 grid=1
 // why: each thread draws its own ticket, so the number of rounds and of barriers differs between the threads
 #include <cstdio>

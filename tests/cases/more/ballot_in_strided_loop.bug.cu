@@ -1,7 +1,8 @@
 // case: ballot_in_strided_loop
 // rule: warp-mask
+// h200: exit 0
 // where: both
-// nvidia: undefined
+// nvidia: completes
 // launch: block=32 grid=1
 // why: 100 elements in steps of 32: in the last round only lanes 0-3 are in the loop while the mask of the ballot names all lanes
 #include <cstdio>

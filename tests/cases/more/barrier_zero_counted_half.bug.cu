@@ -1,5 +1,6 @@
 // case: barrier_zero_counted_half
 // rule: barrier-count
+// h200: hangs
 // where: static
 // nvidia: hangs
 // launch: block=256 grid=1

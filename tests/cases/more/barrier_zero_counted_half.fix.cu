@@ -1,5 +1,6 @@
 // case: barrier_zero_counted_half
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=256 grid=1

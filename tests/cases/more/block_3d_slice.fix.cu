@@ -1,5 +1,6 @@
 // case: block_3d_slice
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=8x8x4 grid=1

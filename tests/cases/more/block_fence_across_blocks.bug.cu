@@ -1,6 +1,7 @@
 // case: block_fence_across_blocks
 // rule: scope-too-narrow
 // also: missing-release, global-race
+// h200: exit 0
 // where: both
 // nvidia: wrong-result
 // launch: block=64 grid=2

@@ -1,5 +1,6 @@
 // case: block_ring
 // rule: wait-cycle
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=32 grid=4

@@ -1,6 +1,7 @@
 // case: block_scope_lock
 // rule: scope-too-narrow
 // also: global-race, lost-update
+// h200: exit 0
 // where: both
 // nvidia: wrong-result
 // launch: block=32 grid=6

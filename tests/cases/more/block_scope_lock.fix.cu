@@ -1,5 +1,6 @@
 // case: block_scope_lock
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=32 grid=6

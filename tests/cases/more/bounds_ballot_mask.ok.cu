@@ -1,5 +1,6 @@
 // case: bounds_ballot_mask
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=128 grid=2

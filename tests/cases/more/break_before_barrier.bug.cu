@@ -1,7 +1,8 @@
 // case: break_before_barrier
 // rule: divergent-barrier
+// h200: exit 2
 // where: static
-// nvidia: completes
+// nvidia: wrong-result
 // launch: block=64 grid=1
 // why: a thread leaves the loop when it has found its key, the others go on to the barrier without it
 #include <cstdio>

@@ -1,5 +1,6 @@
 // case: cg_block_sync_under_rank
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=128 grid=1

@@ -1,5 +1,6 @@
 // case: condition_never_changes
 // rule: non-terminating-loop
+// h200: hangs
 // where: static
 // nvidia: hangs
 // launch: block=64 grid=1

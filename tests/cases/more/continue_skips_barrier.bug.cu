@@ -1,5 +1,6 @@
 // case: continue_skips_barrier
 // rule: divergent-barrier
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=96 grid=1

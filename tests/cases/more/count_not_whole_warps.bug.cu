@@ -1,7 +1,8 @@
 // case: count_not_whole_warps
 // rule: barrier-count
+// h200: exit 1 (illegal instruction)
 // where: static
-// nvidia: undefined
+// nvidia: error
 // launch: block=256 grid=1
 // why: the barrier's count is the number of elements, 120, which is no multiple of 32
 // doubt: the count must be a multiple of the warp size; what a card does with another one is not written anywhere

@@ -1,5 +1,6 @@
 // case: count_not_whole_warps
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=256 grid=1

@@ -1,5 +1,6 @@
 // case: counter_reached_plain
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=64 grid=4

@@ -1,6 +1,7 @@
 // case: cta_release_to_other_block
 // rule: scope-too-narrow
 // also: global-race
+// h200: exit 0
 // where: both
 // nvidia: wrong-result
 // launch: block=32 grid=4

@@ -1,5 +1,6 @@
 // case: cta_release_to_other_block
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=32 grid=4

@@ -1,5 +1,6 @@
 // case: doubling_from_zero
 // rule: non-terminating-loop
+// h200: hangs
 // where: static
 // nvidia: hangs
 // launch: block=128 grid=1

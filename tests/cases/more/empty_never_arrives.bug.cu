@@ -1,5 +1,6 @@
 // case: empty_never_arrives
 // rule: barrier-count
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=256 grid=1

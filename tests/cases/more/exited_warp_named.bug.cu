@@ -1,5 +1,6 @@
 // case: exited_warp_named
 // rule: barrier-count
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=128 grid=1

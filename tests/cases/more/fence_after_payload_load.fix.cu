@@ -1,5 +1,6 @@
 // case: fence_after_payload_load
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=32 grid=2

@@ -1,6 +1,7 @@
 // case: fence_before_payload
 // rule: missing-release
 // also: global-race
+// h200: exit 0
 // where: both
 // nvidia: wrong-result
 // launch: block=96 grid=2

@@ -1,5 +1,6 @@
 // case: fence_before_payload
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=96 grid=2

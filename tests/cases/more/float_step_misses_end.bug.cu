@@ -1,5 +1,6 @@
 // case: float_step_misses_end
 // rule: non-terminating-loop
+// h200: hangs
 // where: static
 // nvidia: hangs
 // launch: block=32 grid=1

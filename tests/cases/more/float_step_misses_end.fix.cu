@@ -1,5 +1,6 @@
 // case: float_step_misses_end
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=32 grid=1

@@ -1,5 +1,6 @@
 // case: global_flag_behind_barrier
 // rule: wait-cycle
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=256 grid=1

@@ -1,5 +1,6 @@
 // case: global_flag_behind_barrier
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=256 grid=1

@@ -1,5 +1,6 @@
 // case: goto_over_barrier
 // rule: divergent-barrier
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=256 grid=1

@@ -1,5 +1,6 @@
 // case: grid_sync_break_on_own_value
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=32 grid=4 (cooperative launch)

@@ -1,5 +1,6 @@
 // case: grid_sync_first_block_only
 // rule: grid-divergence
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=32 grid=4 (cooperative launch)

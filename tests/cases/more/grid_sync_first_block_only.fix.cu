@@ -1,5 +1,6 @@
 // case: grid_sync_first_block_only
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=32 grid=4 (cooperative launch)

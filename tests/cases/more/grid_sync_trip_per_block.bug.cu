@@ -1,5 +1,6 @@
 // case: grid_sync_trip_per_block
 // rule: grid-divergence
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=64 grid=3 (cooperative launch)

@@ -1,5 +1,6 @@
 // case: grid_sync_trip_per_block
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=64 grid=3 (cooperative launch)

@@ -1,6 +1,7 @@
 // case: grid_sync_under_thread
 // rule: divergent-barrier
 // also: grid-divergence
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=64 grid=2 (cooperative launch)

@@ -1,5 +1,6 @@
 // case: grid_sync_under_thread
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=64 grid=2 (cooperative launch)

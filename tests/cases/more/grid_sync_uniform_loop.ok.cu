@@ -1,5 +1,6 @@
 // case: grid_sync_uniform_loop
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=64 grid=4 (cooperative launch)

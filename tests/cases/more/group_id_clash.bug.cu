@@ -1,7 +1,8 @@
 // case: group_id_clash
 // rule: barrier-count
+// h200: exit 0
 // where: static
-// nvidia: undefined
+// nvidia: completes
 // launch: block=192 grid=1
 // why: two groups of 64 and 128 threads use the same named barrier with different counts and can meet in it
 #include <cstdio>

@@ -1,5 +1,6 @@
 // case: group_id_clash
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=192 grid=1

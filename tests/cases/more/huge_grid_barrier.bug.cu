@@ -1,5 +1,6 @@
 // case: huge_grid_barrier
 // rule: grid-residency
+// h200: hangs
 // where: static
 // nvidia: hangs
 // launch: block=256 grid=40000

@@ -1,5 +1,6 @@
 // case: huge_grid_barrier
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=256 grid=4

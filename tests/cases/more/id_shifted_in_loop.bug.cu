@@ -1,5 +1,6 @@
 // case: id_shifted_in_loop
 // rule: barrier-count
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=128 grid=1

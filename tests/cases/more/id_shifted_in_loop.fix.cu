@@ -1,5 +1,6 @@
 // case: id_shifted_in_loop
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=128 grid=1

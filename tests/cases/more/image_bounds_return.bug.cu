@@ -1,5 +1,6 @@
 // case: image_bounds_return
 // rule: early-exit-barrier
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=16x16 grid=3x2

@@ -1,5 +1,6 @@
 // case: lambda_half_warp
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=16x16 grid=1

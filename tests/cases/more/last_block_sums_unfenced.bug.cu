@@ -1,6 +1,7 @@
 // case: last_block_sums_unfenced
 // rule: missing-release
 // also: global-race
+// h200: exit 0
 // where: both
 // nvidia: wrong-result
 // launch: block=128 grid=8

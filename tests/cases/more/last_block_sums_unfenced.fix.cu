@@ -1,5 +1,6 @@
 // case: last_block_sums_unfenced
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=128 grid=8

@@ -1,5 +1,6 @@
 // case: lock_backoff_lanes
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=32 grid=2

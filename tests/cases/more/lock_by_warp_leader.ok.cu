@@ -1,5 +1,6 @@
 // case: lock_by_warp_leader
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=32x4 grid=2

@@ -1,5 +1,6 @@
 // case: lock_every_thread
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=128 grid=2

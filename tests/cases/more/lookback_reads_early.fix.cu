@@ -1,5 +1,6 @@
 // case: lookback_reads_early
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=32 grid=4

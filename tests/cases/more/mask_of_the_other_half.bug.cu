@@ -1,7 +1,8 @@
 // case: mask_of_the_other_half
 // rule: warp-mask
+// h200: exit 1 (illegal instruction)
 // where: static
-// nvidia: undefined
+// nvidia: error
 // launch: block=32 grid=2
 // why: the upper half of the warp exchanges values under a mask that names the lower half
 #include <cstdio>

@@ -1,5 +1,6 @@
 // case: mask_of_the_other_half
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=32 grid=2

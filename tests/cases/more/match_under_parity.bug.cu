@@ -1,5 +1,6 @@
 // case: match_under_parity
 // rule: warp-mask
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=64 grid=1

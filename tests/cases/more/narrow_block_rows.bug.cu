@@ -1,7 +1,8 @@
 // case: narrow_block_rows
 // rule: warp-mask
+// h200: exit 0
 // where: static
-// nvidia: undefined
+// nvidia: completes
 // launch: block=8x8 grid=1
 // why: with rows of eight threads a warp holds four rows, so a condition on the column splits every warp
 #include <cstdio>

@@ -1,5 +1,6 @@
 // case: narrow_block_rows
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=8x8 grid=1

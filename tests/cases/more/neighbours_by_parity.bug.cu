@@ -1,5 +1,6 @@
 // case: neighbours_by_parity
 // rule: wait-cycle
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=64 grid=4

@@ -1,5 +1,6 @@
 // case: nested_thread_condition
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=256 grid=2

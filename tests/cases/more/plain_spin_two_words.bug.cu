@@ -1,6 +1,7 @@
 // case: plain_spin_two_words
 // rule: hoistable-spin
 // also: non-terminating-loop
+// h200: hangs
 // where: static
 // nvidia: hangs
 // launch: block=32 grid=2

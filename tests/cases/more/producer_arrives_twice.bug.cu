@@ -1,6 +1,7 @@
 // case: producer_arrives_twice
 // rule: barrier-count
 // also: divergent-barrier
+// h200: exit 2
 // where: static
 // nvidia: wrong-result
 // launch: block=256 grid=1

@@ -1,7 +1,8 @@
 // case: reduce_where_positive
 // rule: warp-mask
+// h200: exit 0
 // where: static
-// nvidia: undefined
+// nvidia: completes
 // launch: block=128 grid=1
 // why: lanes below the limit do not execute the reduction whose mask names them
 #include <cstdio>

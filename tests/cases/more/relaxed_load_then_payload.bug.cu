@@ -1,6 +1,7 @@
 // case: relaxed_load_then_payload
 // rule: missing-acquire
 // also: global-race
+// h200: exit 0
 // where: both
 // nvidia: wrong-result
 // launch: block=64 grid=2

@@ -1,5 +1,6 @@
 // case: relaxed_load_then_payload
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=64 grid=2

@@ -1,5 +1,6 @@
 // case: return_after_last_barrier
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=256 grid=4

@@ -1,5 +1,6 @@
 // case: rounded_up_loop
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=96 grid=1

@@ -1,5 +1,6 @@
 // case: row_of_full_warps
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=32x8 grid=1

@@ -1,6 +1,7 @@
 // case: shared_flag_plain
 // rule: hoistable-spin
 // also: non-terminating-loop
+// h200: hangs
 // where: static
 // nvidia: hangs
 // launch: block=64 grid=1

@@ -1,5 +1,6 @@
 // case: shared_flag_plain
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=64 grid=1

@@ -1,5 +1,6 @@
 // case: shared_verdict
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=192 grid=1

@@ -1,7 +1,8 @@
 // case: shfl_after_bounds_return
 // rule: warp-mask
+// h200: exit 0
 // where: both
-// nvidia: undefined
+// nvidia: completes
 // launch: block=256 grid=4
 // why: in block 3 the lanes with gid >= 1000 have returned, but the mask of the shuffle names all 32 lanes
 // doubt: lanes that have exited are dropped by cards since Volta, the guide still asks that all named lanes execute the operation

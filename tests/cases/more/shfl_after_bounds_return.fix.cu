@@ -1,5 +1,6 @@
 // case: shfl_after_bounds_return
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=256 grid=4

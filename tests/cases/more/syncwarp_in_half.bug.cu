@@ -1,5 +1,6 @@
 // case: syncwarp_in_half
 // rule: warp-mask
+// h200: hangs
 // where: static
 // nvidia: hangs
 // launch: block=64 grid=1

@@ -1,5 +1,6 @@
 // case: ternary_helper_barrier
 // rule: divergent-barrier
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=192 grid=1

@@ -1,7 +1,8 @@
 // case: tile_shfl_in_lane_branch
 // rule: warp-mask
+// h200: exit 0
 // where: static
-// nvidia: undefined
+// nvidia: completes
 // launch: block=64 grid=1
 // why: only four lanes of each tile of 16 execute the tile's shuffle, which names all 16
 #include <cstdio>

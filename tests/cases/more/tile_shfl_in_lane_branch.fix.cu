@@ -1,5 +1,6 @@
 // case: tile_shfl_in_lane_branch
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=64 grid=1

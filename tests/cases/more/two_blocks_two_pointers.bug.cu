@@ -1,5 +1,6 @@
 // case: two_blocks_two_pointers
 // rule: wait-cycle
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=32 grid=2

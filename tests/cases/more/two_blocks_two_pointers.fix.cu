@@ -1,5 +1,6 @@
 // case: two_blocks_two_pointers
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=32 grid=2

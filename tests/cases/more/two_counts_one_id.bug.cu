@@ -1,7 +1,8 @@
 // case: two_counts_one_id
 // rule: barrier-count
+// h200: exit 1 (illegal instruction)
 // where: both
-// nvidia: undefined
+// nvidia: error
 // launch: block=192 grid=1
 // why: producers arrive with a count of 128, consumers wait on the same barrier with a count of 192
 // doubt: counts that differ within one phase are undefined; an H200 may hang, trap or go on

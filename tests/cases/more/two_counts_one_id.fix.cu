@@ -1,5 +1,6 @@
 // case: two_counts_one_id
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=192 grid=1

@@ -1,5 +1,6 @@
 // case: two_warps_two_flags
 // rule: wait-cycle
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=64 grid=1

@@ -1,5 +1,6 @@
 // case: upper_half_publishes
 // rule: wait-cycle
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=192 grid=1

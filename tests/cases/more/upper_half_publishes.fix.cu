@@ -1,5 +1,6 @@
 // case: upper_half_publishes
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=192 grid=1

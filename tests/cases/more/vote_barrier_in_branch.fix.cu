@@ -1,5 +1,6 @@
 // case: vote_barrier_in_branch
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=256 grid=1

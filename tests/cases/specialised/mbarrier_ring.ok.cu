@@ -1,5 +1,6 @@
 // case: mbarrier_ring
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=160 grid=2

@@ -1,7 +1,8 @@
 // case: named_full_empty
 // rule: barrier-count
+// h200: exit 1 (illegal instruction)
 // where: both
-// nvidia: hangs
+// nvidia: error
 // launch: block=192 grid=2
 // why: the producer waits on the empty barriers with a count of 256 although only 64 producers and 128 consumers, 192 threads, use them
 #include <cstdio>

@@ -1,5 +1,6 @@
 // case: named_full_empty
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=192 grid=2

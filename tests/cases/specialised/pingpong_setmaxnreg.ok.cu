@@ -1,5 +1,6 @@
 // case: pingpong_setmaxnreg
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=384 grid=1
