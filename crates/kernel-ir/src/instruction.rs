@@ -9,8 +9,8 @@ use crate::{CallId, FunctionId, Guard, LocationId, OpaqueId, OperandRange, Space
 pub struct Instruction {
     /// What it does.
     pub op: Op,
-    /// It takes effect only where this holds. Barriers, exits, calls and branches never have one:
-    /// their guards become control flow.
+    /// It takes effect only where this holds. Barriers of any kind, shuffles and other operations of
+    /// all lanes, exits, calls and branches never have one: their guards become control flow.
     pub guard: Option<Guard>,
     /// What it writes and reads.
     pub operands: OperandRange,
@@ -184,6 +184,7 @@ pub enum Operation {
     Mapa,
     /// `getctarank`.
     GetCtaRank,
+    /// `isspacep`: the second source is the number of the [`Space`] asked about.
     Isspacep,
     Add,
     Sub,

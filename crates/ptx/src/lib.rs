@@ -7,6 +7,7 @@
 //! [`parse`] never fails: unknown opcodes and modifiers are kept as text, and after a syntax error reading
 //! goes on at the next `;` or `}`.
 
+mod debug_names;
 pub mod error;
 pub mod lower;
 mod parser;

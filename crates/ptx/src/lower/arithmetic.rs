@@ -42,6 +42,10 @@ pub(super) fn meaning(mnemonic: &str, words: &Words<'_>) -> Option<Meaning> {
         ty: from,
         carry_out: flags & ArithmeticFlags::CARRY_OUT != 0,
         carry_in,
+        constant: match operation {
+            Operation::Isspacep => words.first(space_of).map(|space| space as u64),
+            _ => None,
+        },
         ..Meaning::op(Op::Arithmetic(arithmetic), Form::First)
     })
 }

@@ -325,6 +325,9 @@ impl<'m, 'a> Body<'_, 'm, 'a> {
             let carry = self.carry();
             self.out.operands.push(IrOperand::Register(carry));
         }
+        if let Some(constant) = meaning.constant {
+            self.out.operands.push(IrOperand::Immediate(constant));
+        }
         while self.out.operands.len() < start + destinations + usize::from(meaning.least_sources) {
             self.out.operands.push(IrOperand::Absent);
         }
@@ -343,16 +346,20 @@ impl<'m, 'a> Body<'_, 'm, 'a> {
         let given = operands.into_iter().count();
         // With a result and a predicate: 3 or 4 operands, else 1 or 2.
         let counted = if reduces { given > 3 } else { given > 1 };
+        let mut destinations = 0;
         for (operand, at) in operands.zip(0usize..) {
             if reduces && at == 2 && !counted {
                 self.out.operands.push(IrOperand::Absent);
             }
             self.operand(operand, Type::None);
+            if reduces && at == 0 {
+                destinations = self.out.operands.len() - start;
+            }
         }
         if !reduces && !counted {
             self.out.operands.push(IrOperand::Absent);
         }
-        self.push(op, guard, start, usize::from(reduces && given > 0), place);
+        self.push(op, guard, start, destinations, place);
     }
 
     fn carry(&mut self) -> Register {

@@ -52,6 +52,8 @@ pub(super) struct Meaning {
     pub(super) cache_policy: bool,
     /// With fewer sources than this, absent ones are added (masks of operations without `.sync`).
     pub(super) least_sources: u8,
+    /// One more source: what a modifier says that the operation has no place for.
+    pub(super) constant: Option<u64>,
     /// A guard on it becomes control flow.
     pub(super) splits: bool,
     /// Writes the carry flag.
@@ -68,6 +70,7 @@ impl Meaning {
             ty: Type::None,
             cache_policy: false,
             least_sources: 0,
+            constant: None,
             splits: !matches!(action, Action::Op(_) | Action::Opaque),
             carry_out: false,
             carry_in: false,

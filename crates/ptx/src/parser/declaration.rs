@@ -227,8 +227,20 @@ impl<'a> Parser<'a> {
             return Span::default();
         }
         let start = self.cursor.at;
-        self.skip_to(b')');
-        Span::new(start, self.cursor.at.saturating_sub(1).max(start))
+        let mut depth: u32 = 1;
+        while let Some(ahead) = memchr::memchr3(b'(', b')', b';', self.cursor.rest()) {
+            self.cursor.at += ahead;
+            match self.cursor.peek() {
+                b'(' => depth = depth.saturating_add(1),
+                b')' => depth = depth.saturating_sub(1),
+                _ => break,
+            }
+            self.cursor.at += 1;
+            if depth == 0 {
+                return Span::new(start, self.cursor.at - 1);
+            }
+        }
+        Span::new(start, self.cursor.at)
     }
 
     /// The text up to the `;` of the declaration, or up to a comma outside braces.
