@@ -1,0 +1,591 @@
+//! Divergence: barriers and warp operations under conditions that differ between the threads that must meet
+//! there (divergent-barrier, early-exit-barrier, warp-mask, grid-divergence).
+
+use standstill_findings::{Finding, Known, Outcome, Platform, PlatformRow, Rule, Severity};
+use standstill_kernel_ir::{BlockId, Instruction, InstructionId, Op, Operand, Special, Terminator, ValueId};
+
+use crate::body::{Base, Body};
+use crate::kernel::Kernel;
+use crate::places::Places;
+use crate::rehearsal::Rehearsal;
+use crate::threads::ThreadValues;
+use crate::uniformity::{Agreement, Uniformity};
+
+/// Whether an operation is a barrier over all threads of the block.
+fn is_block_barrier(body: &Body, instruction: &Instruction) -> bool {
+    matches!(instruction.op, Op::Barrier { .. }) && body.source(instruction, 1) == Operand::Absent
+}
+
+/// Whether a barrier of the whole block stands under a condition that may differ within it.
+pub(crate) fn suspicious_barriers(body: &Body, uniformity: &Uniformity) -> bool {
+    body.instructions().any(|(id, instruction)| {
+        is_block_barrier(body, instruction) && uniformity.control(body.block_of(id)) < Agreement::Block
+    })
+}
+
+/// Whether anything that threads must come to together stands under a condition that may differ.
+pub(crate) fn suspicious(body: &Body, uniformity: &Uniformity) -> bool {
+    body.instructions().any(|(id, instruction)| {
+        let control = uniformity.control(body.block_of(id));
+        match instruction.op {
+            Op::Barrier { .. } | Op::ClusterBarrier { .. } => control < Agreement::Block,
+            Op::WarpSync | Op::Shuffle(_) | Op::Vote(_) | Op::Match { .. } | Op::WarpReduce { .. } => {
+                control < Agreement::Warp
+            }
+            Op::Mbarrier { .. } => control < Agreement::Block,
+            _ => false,
+        }
+    })
+}
+
+/// Whether a warp operation stands under a condition that may differ within the warp, or has a mask that
+/// does not name the whole warp.
+pub(crate) fn warp_operations_are_suspicious(body: &Body, uniformity: &Uniformity) -> bool {
+    body.instructions().any(|(id, instruction)| {
+        let Some(position) = mask_position(&instruction.op) else { return false };
+        let mask = body.constant(instruction, position).map(|mask| mask as u32);
+        match body.source(instruction, position) {
+            Operand::Absent => false,
+            _ => {
+                uniformity.control(body.block_of(id)) < Agreement::Warp
+                    || mask.is_some_and(|mask| mask != u32::MAX)
+            }
+        }
+    })
+}
+
+fn mask_position(op: &Op) -> Option<usize> {
+    match op {
+        Op::WarpSync => Some(0),
+        Op::Shuffle(_) => Some(3),
+        Op::Vote(_) | Op::Match { .. } | Op::WarpReduce { .. } => Some(1),
+        _ => None,
+    }
+}
+
+/// The branches that a block stands under, nearest first, whose condition differs within `scope`.
+pub(crate) fn guilty(kernel: &Kernel<'_>, block: BlockId, scope: Agreement) -> Vec<BlockId> {
+    let body = kernel.body;
+    let mut seen: Vec<BlockId> = Vec::new();
+    let mut queue: std::collections::VecDeque<BlockId> =
+        body.control_dependence.branches(block).iter().copied().collect();
+    while let Some(branch) = queue.pop_front() {
+        if seen.contains(&branch) || seen.len() > 256 {
+            continue;
+        }
+        seen.push(branch);
+        queue.extend(body.control_dependence.branches(branch));
+    }
+    seen.retain(|&branch| kernel.uniformity.branch(branch) < scope);
+    seen
+}
+
+/// Labels the branch that an operation stands under, and where its condition's difference is born.
+pub(crate) fn add_causes(kernel: &Kernel<'_>, at: InstructionId, finding: &mut Finding) {
+    let block = kernel.body.block_of(at);
+    let branches = guilty(kernel, block, Agreement::Block);
+    let Some(&branch) = branches.first() else { return };
+    label_branch(kernel, branch, "across the threads of the block", finding);
+}
+
+fn label_branch(kernel: &Kernel<'_>, branch: BlockId, across: &str, finding: &mut Finding) {
+    let span = kernel.places.branch(branch, format!("branch condition is non-uniform {across}"));
+    if !finding.spans.iter().any(|s| (s.line, &s.file) == (span.line, &span.file) && !s.primary) {
+        finding.spans.push(span);
+    }
+    if let Some(origin) = kernel.body.ssa.terminator(branch).and_then(|value| origin(kernel, value))
+        && let Some(label) = origin.label()
+    {
+        let span = kernel.places.cause(origin.at, label);
+        if !finding.spans.iter().any(|s| (s.line, &s.file) == (span.line, &span.file)) {
+            finding.spans.push(span);
+        }
+    }
+}
+
+/// Where the difference between threads comes from.
+pub(crate) struct Origin {
+    pub(crate) at: InstructionId,
+    kind: OriginKind,
+    /// A kernel's parameter whose value is not known goes into the condition, too.
+    parameter: Option<u32>,
+}
+
+enum OriginKind {
+    Special(Special),
+    Load,
+    Atomic,
+    Other,
+}
+
+impl Origin {
+    fn label(&self) -> Option<String> {
+        match self.kind {
+            OriginKind::Special(special) => Some(format!("{} read here", Places::special_name(special))),
+            OriginKind::Load => Some("each thread reads its own value here".into()),
+            OriginKind::Atomic => Some("an atomic gives each thread its own value here".into()),
+            OriginKind::Other => None,
+        }
+    }
+}
+
+/// Follows a condition back to what makes it differ.
+pub(crate) fn origin(kernel: &Kernel<'_>, value: ValueId) -> Option<Origin> {
+    let body = kernel.body;
+    let mut queue = std::collections::VecDeque::from([value]);
+    let mut seen = vec![value];
+    let mut found: Option<Origin> = None;
+    let mut parameter = None;
+    while let Some(value) = queue.pop_front() {
+        let mut next = |v: ValueId| {
+            if !seen.contains(&v) && seen.len() < 512 {
+                seen.push(v);
+                queue.push_back(v);
+            }
+        };
+        let Some((at, instruction)) = body.definition(value) else {
+            body.ssa.incoming(value).iter().for_each(|&(_, v)| next(v));
+            continue;
+        };
+        for (index, operand) in body.function.sources(instruction.operands).iter().enumerate() {
+            if let Operand::Special(special) = operand
+                && !matches!(special, Special::Ntid(_) | Special::Nctaid(_) | Special::WarpSize)
+            {
+                let better =
+                    found.as_ref().is_none_or(|f| !matches!(f.kind, OriginKind::Special(Special::Tid(_))));
+                let thread = matches!(special, Special::Tid(_) | Special::LaneId | Special::WarpId);
+                if better && (thread || found.is_none()) {
+                    found = Some(Origin { at, kind: OriginKind::Special(*special), parameter: None });
+                }
+            }
+            if let Operand::Parameter { index: position, .. } = operand
+                && !kernel.launch.shape.parameters.contains_key(&(*position as usize))
+            {
+                parameter.get_or_insert(*position);
+            }
+            if matches!(instruction.op, Op::Arithmetic(_))
+                && let Some(v) = body.source_value(instruction, index)
+            {
+                next(v);
+            }
+        }
+        let kind = match instruction.op {
+            Op::Load(access) if access.space != standstill_kernel_ir::Space::Param => OriginKind::Load,
+            Op::Atomic { .. } => OriginKind::Atomic,
+            Op::Arithmetic(_) | Op::Load(_) => continue,
+            _ => OriginKind::Other,
+        };
+        if kernel.uniformity.value(value) < Agreement::Block
+            && found.as_ref().is_none_or(|f| matches!(f.kind, OriginKind::Other))
+        {
+            found = Some(Origin { at, kind, parameter: None });
+        }
+    }
+    found.map(|origin| Origin { parameter, ..origin })
+}
+
+/// Why a condition could not be decided.
+fn reason(kernel: &Kernel<'_>, branch: BlockId) -> String {
+    let Some(origin) = kernel.body.ssa.terminator(branch).and_then(|value| origin(kernel, value)) else {
+        return "the condition's value is not known".into();
+    };
+    match (&origin.kind, origin.parameter) {
+        (OriginKind::Load, _) => {
+            format!("it depends on what memory holds, read on line {}", kernel.places.line(origin.at))
+        }
+        (OriginKind::Atomic, _) => {
+            format!("it depends on the result of the atomic on line {}", kernel.places.line(origin.at))
+        }
+        (_, Some(parameter)) => {
+            format!("it depends on parameter {parameter}, whose value is not known (`--param {parameter}=…`)")
+        }
+        _ if kernel.launch.block.is_none() => "the block's shape is not known (`--block`)".into(),
+        _ => "the condition's value is not known".into(),
+    }
+}
+
+/// Reports barriers and warp operations under divergence.
+pub(crate) fn check(
+    kernel: &Kernel<'_>,
+    rehearsal: Option<&Rehearsal>,
+    explained: &[InstructionId],
+    findings: &mut Vec<Finding>,
+) {
+    let body = kernel.body;
+    let mut values = ThreadValues::new(body, kernel.launch);
+    let mut exits_reported: Vec<BlockId> = Vec::new();
+    for (id, instruction) in body.instructions() {
+        if explained.contains(&id) {
+            continue;
+        }
+        let block = body.block_of(id);
+        let control = kernel.uniformity.control(block);
+        match instruction.op {
+            Op::Barrier { .. } if control < Agreement::Block && is_block_barrier(body, instruction) => {
+                if rehearsal.is_some_and(|r| r.exhaustive && !r.improper.contains(&id)) {
+                    continue;
+                }
+                block_barrier(kernel, &mut values, rehearsal, id, &mut exits_reported, findings);
+            }
+            Op::Barrier { aligned: true, .. } if control < Agreement::Warp => {
+                if let Some(branch) = undecidable(kernel, &mut values, block, Agreement::Warp) {
+                    counted_barrier(kernel, branch, id, findings);
+                }
+            }
+            Op::ClusterBarrier { .. } if control < Agreement::Cluster => {
+                if control < Agreement::Block {
+                    if rehearsal.is_none_or(|r| !r.exhaustive) {
+                        block_barrier(kernel, &mut values, rehearsal, id, &mut exits_reported, findings);
+                    }
+                } else {
+                    grid_barrier(kernel, block, id, Agreement::Cluster, "cluster", findings);
+                }
+            }
+            Op::Atomic { .. } if body.base(id) == Base::Workspace => {
+                if let Some(entry) = entry_barrier(body, id) {
+                    let control = kernel.uniformity.control(body.block_of(entry));
+                    if control < Agreement::Grid && control >= Agreement::Block {
+                        grid_barrier(kernel, body.block_of(entry), id, Agreement::Grid, "grid", findings);
+                    }
+                }
+            }
+            _ => {
+                if mask_position(&instruction.op).is_some()
+                    && control < Agreement::Warp
+                    && rehearsal.is_none_or(|r| !r.exhaustive)
+                {
+                    warp_operation(kernel, &mut values, id, instruction, findings);
+                }
+            }
+        }
+    }
+}
+
+/// The nearest branch over a block that differs within `scope` and that the block's shape does not decide.
+fn undecidable(
+    kernel: &Kernel<'_>,
+    values: &mut Option<ThreadValues<'_>>,
+    block: BlockId,
+    scope: Agreement,
+) -> Option<BlockId> {
+    guilty(kernel, block, scope).into_iter().find(|&branch| {
+        let condition = kernel.body.ssa.terminator(branch);
+        match (condition, values.as_mut()) {
+            (Some(condition), Some(values)) => values.vector(condition).is_none(),
+            (Some(condition), None) => !only_thread_indices(kernel, condition),
+            (None, _) => false,
+        }
+    })
+}
+
+/// Whether a condition rests on nothing but thread indices and constants, so that a block's shape would
+/// decide it.
+fn only_thread_indices(kernel: &Kernel<'_>, condition: ValueId) -> bool {
+    let body = kernel.body;
+    let mut seen = vec![condition];
+    let mut next = 0;
+    while let Some(&value) = seen.get(next) {
+        next += 1;
+        let Some((_, instruction)) = body.definition(value) else { return false };
+        if !matches!(instruction.op, Op::Arithmetic(_)) || seen.len() > 256 {
+            return false;
+        }
+        for index in 0..usize::from(instruction.operands.sources) {
+            match body.source(instruction, index) {
+                Operand::Special(Special::Tid(_) | Special::LaneId | Special::WarpId | Special::Ntid(_))
+                | Operand::Immediate(_) => {}
+                Operand::Register(_) | Operand::Negated(_) => match body.source_value(instruction, index) {
+                    Some(value) if !seen.contains(&value) => seen.push(value),
+                    Some(_) => {}
+                    None => return false,
+                },
+                _ => return false,
+            }
+        }
+    }
+    true
+}
+
+/// What a divergent barrier of the whole block does where (design: the others run past and exit).
+fn divergent_row() -> PlatformRow {
+    PlatformRow::new(&[
+        (Platform::Nvidia, Outcome::CompletesUnordered),
+        (Platform::NvidiaOld, Outcome::MayHang),
+        (Platform::Amd, Outcome::MayHang),
+        (Platform::Others, Outcome::MayHang),
+        (Platform::Specification, Outcome::Undefined),
+    ])
+}
+
+fn early_exit_row() -> PlatformRow {
+    PlatformRow::new(&[
+        (Platform::Nvidia, Outcome::CompletesUnordered),
+        (Platform::NvidiaOld, Outcome::CompletesUnordered),
+        (Platform::Amd, Outcome::MayHang),
+        (Platform::Others, Outcome::MayHang),
+        (Platform::Specification, Outcome::Undefined),
+    ])
+}
+
+fn block_barrier(
+    kernel: &Kernel<'_>,
+    values: &mut Option<ThreadValues<'_>>,
+    rehearsal: Option<&Rehearsal>,
+    at: InstructionId,
+    exits_reported: &mut Vec<BlockId>,
+    findings: &mut Vec<Finding>,
+) {
+    let block = kernel.body.block_of(at);
+    let branches = guilty(kernel, block, Agreement::Block);
+    let Some(&nearest) = branches.first() else { return };
+    let exit = branches.iter().copied().find(|&branch| leaves_early(kernel, branch, block));
+    let branch = if leaves_early(kernel, nearest, block) {
+        nearest
+    } else {
+        exit.filter(|_| {
+            branches
+                .iter()
+                .all(|&b| leaves_early(kernel, b, block) || b == nearest && is_loop_of(kernel, b, block))
+        })
+        .unwrap_or(nearest)
+    };
+    let early = leaves_early(kernel, branch, block);
+    if early {
+        if exits_reported.contains(&branch) {
+            return;
+        }
+        exits_reported.push(branch);
+    }
+    let (rule, message) = if early {
+        (Rule::EarlyExitBarrier, "threads return before a barrier that the others still reach")
+    } else {
+        (Rule::DivergentBarrier, "divergent barrier: not all threads of the block reach it together")
+    };
+    let mut finding = Finding::new(rule, kernel.name, message);
+    finding.spans.push(kernel.places.primary(at, "barrier reached here by the others"));
+    if let Some(primary) = finding.spans.first_mut() {
+        primary.label = if early { "the remaining threads wait here" } else { "barrier called here" }.into();
+    }
+    label_branch(kernel, branch, "across the threads of the block", &mut finding);
+    if early && let Some(cause) = finding.spans.get_mut(1) {
+        cause.label = "some threads of the block leave here".into();
+    }
+    if !early {
+        add_other_arm(kernel, branch, at, &mut finding);
+    }
+    let condition = kernel.body.ssa.terminator(branch);
+    let decided =
+        condition.zip(values.as_mut()).is_some_and(|(condition, values)| values.vector(condition).is_some())
+            || rehearsal.is_some_and(|r| r.improper.contains(&at) && r.exhaustive);
+    if decided {
+        if let Some([x, y, z]) = kernel.launch.block {
+            finding.assumes.push(format!("block = {x}x{y}x{z}"));
+        }
+    } else {
+        finding.known = Known::Possible { reason: reason(kernel, branch) };
+    }
+    finding.severity = Severity::Error;
+    finding.platforms = if early { early_exit_row() } else { divergent_row() };
+    finding.notes.push(
+        "all threads of a block must reach `__syncthreads()` together (NVIDIA CUDA C++ guidelines 1.14); a barrier \
+         in non-uniform control flow is undefined: where the hardware counts every thread it never opens"
+            .into(),
+    );
+    finding.help = if early {
+        "let trailing threads load a neutral value, reach the barrier, and guard only the store".into()
+    } else {
+        "move the barrier out of the conditional, or make the condition uniform across the block".into()
+    };
+    findings.push(finding);
+}
+
+/// Whether a branch is the exit of a loop that a block stands in.
+fn is_loop_of(kernel: &Kernel<'_>, branch: BlockId, block: BlockId) -> bool {
+    kernel.body.loops.innermost(block).is_some_and(|id| kernel.body.loops.contains(id, branch))
+}
+
+/// Whether the threads that a branch keeps from `block` go straight to the kernel's end.
+///
+/// In machine form an early `return` and an `if` around all the rest look alike; the user's own line tells
+/// them apart where it can be read.
+fn leaves_early(kernel: &Kernel<'_>, branch: BlockId, block: BlockId) -> bool {
+    let body = kernel.body;
+    let around = body.loops.innermost(block);
+    let straight_out = body.flow.successors(branch).iter().any(|&to| {
+        !body.post_dominators.post_dominates(block, to)
+            && ends_at_once(body, to)
+            && around.is_none_or(|id| !body.loops.contains(id, branch))
+    });
+    if !straight_out {
+        return false;
+    }
+    let span = kernel.places.branch(branch, "");
+    let mut lines =
+        (0..3).filter_map(|more| (kernel.options.source_line)(&span.file, span.line + more)).peekable();
+    if lines.peek().is_none() {
+        return true;
+    }
+    let mut first = true;
+    for line in lines {
+        let code = line.split("//").next().unwrap_or("");
+        if has_word(code, "return") || has_word(code, "exit") || code.contains("asm") {
+            return true;
+        }
+        // A statement that ends before a `return` comes has another body.
+        if !first && code.contains([';', '{', '}'])
+            || first && code.trim_end().ends_with([';', '{']) && code.contains('{')
+        {
+            if !code.trim_end().ends_with('{') {
+                return false;
+            }
+        }
+        first = false;
+    }
+    false
+}
+
+fn has_word(code: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    code.match_indices(word).any(|(at, _)| {
+        let before = code.get(..at).and_then(|s| s.chars().next_back());
+        let after = code.get(at + word.len()..).and_then(|s| s.chars().next());
+        !before.is_some_and(is_part) && !after.is_some_and(is_part)
+    })
+}
+
+/// Whether nothing happens from a block on but the end of the kernel.
+fn ends_at_once(body: &Body, from: BlockId) -> bool {
+    let mut block = from;
+    for _ in 0..8 {
+        let Some(code) = body.function.blocks.get(block.0 as usize) else { return false };
+        let idle =
+            body.function.instructions_of(block).iter().all(|i| matches!(i.op, Op::Arithmetic(_) | Op::Hint));
+        match code.terminator {
+            Terminator::Return | Terminator::Exit => return idle,
+            Terminator::Jump(to) if idle => block = to,
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// A barrier in the other arm of the same branch.
+fn add_other_arm(kernel: &Kernel<'_>, branch: BlockId, at: InstructionId, finding: &mut Finding) {
+    let body = kernel.body;
+    let mut reach = standstill_kernel_ir::Reachability::new(&body.flow);
+    for (other, instruction) in body.instructions() {
+        if other != at
+            && is_block_barrier(body, instruction)
+            && !reach.reaches(at, other)
+            && !reach.reaches(other, at)
+            && guilty(kernel, body.block_of(other), Agreement::Block).contains(&branch)
+        {
+            finding.spans.push(kernel.places.cause(other, "the other threads come to this barrier instead"));
+            finding.notes.push(
+                "with a barrier in each arm, whole warps pair whichever they reach; the pairing shifts as soon as \
+                 the arms differ in their number of barriers"
+                    .into(),
+            );
+            return;
+        }
+    }
+}
+
+fn counted_barrier(kernel: &Kernel<'_>, branch: BlockId, at: InstructionId, findings: &mut Vec<Finding>) {
+    let mut finding = Finding::new(
+        Rule::DivergentBarrier,
+        kernel.name,
+        "a counted barrier under a condition that differs within a warp",
+    );
+    finding.spans.push(kernel.places.primary(at, "barrier called here"));
+    label_branch(kernel, branch, "within a warp", &mut finding);
+    finding.known = Known::Possible { reason: reason(kernel, branch) };
+    finding.severity = Severity::Warning;
+    finding.platforms = PlatformRow::new(&[
+        (Platform::Nvidia, Outcome::MayBeWrong),
+        (Platform::NvidiaOld, Outcome::MayHang),
+        (Platform::Specification, Outcome::Undefined),
+    ]);
+    finding.notes.push("a barrier counts each warp with all its threads".into());
+    finding.help = "let whole warps take part in the barrier".into();
+    findings.push(finding);
+}
+
+fn warp_operation(
+    kernel: &Kernel<'_>,
+    values: &mut Option<ThreadValues<'_>>,
+    at: InstructionId,
+    instruction: &Instruction,
+    findings: &mut Vec<Finding>,
+) {
+    let body = kernel.body;
+    let Some(position) = mask_position(&instruction.op) else { return };
+    let Some(mask) = body.constant(instruction, position).map(|mask| mask as u32) else { return };
+    if mask.count_ones() < 2 {
+        return;
+    }
+    let Some(branch) = undecidable(kernel, values, body.block_of(at), Agreement::Warp) else { return };
+    let mut finding = Finding::new(
+        Rule::WarpMask,
+        kernel.name,
+        format!("the mask 0x{mask:08x} may name lanes that do not come to this warp operation"),
+    );
+    finding.spans.push(kernel.places.primary(at, format!("waits for all lanes of mask 0x{mask:08x}")));
+    label_branch(kernel, branch, "within a warp", &mut finding);
+    finding.known = Known::Possible { reason: reason(kernel, branch) };
+    finding.severity = Severity::Warning;
+    finding.platforms = PlatformRow::new(&[
+        (Platform::Nvidia, Outcome::MayHang),
+        (Platform::NvidiaOld, Outcome::Undefined),
+        (Platform::Specification, Outcome::Undefined),
+    ]);
+    finding.notes.push(
+        "all lanes that the mask names must execute the operation (NVIDIA CUDA C++ guidelines 2.4)".into(),
+    );
+    finding.help =
+        "compute the mask with `__ballot_sync` before the branch, or move the operation out of it".into();
+    findings.push(finding);
+}
+
+/// The block barrier with which a cooperative grid barrier begins.
+fn entry_barrier(body: &Body, atomic: InstructionId) -> Option<InstructionId> {
+    let block = body.block_of(atomic);
+    body.instructions()
+        .filter(|(id, instruction)| {
+            is_block_barrier(body, instruction)
+                && *id < atomic
+                && body.dominators.dominates(body.block_of(*id), block)
+        })
+        .map(|(id, _)| id)
+        .last()
+}
+
+fn grid_barrier(
+    kernel: &Kernel<'_>,
+    block: BlockId,
+    at: InstructionId,
+    scope: Agreement,
+    what: &str,
+    findings: &mut Vec<Finding>,
+) {
+    let Some(&branch) = guilty(kernel, block, scope).first() else { return };
+    let mut finding = Finding::new(
+        Rule::GridDivergence,
+        kernel.name,
+        format!("a {what} barrier that some blocks may not reach"),
+    );
+    finding.spans.push(kernel.places.primary(at, format!("waits for every block of the {what}")));
+    label_branch(kernel, branch, "across blocks", &mut finding);
+    finding.known = Known::Possible { reason: reason(kernel, branch) };
+    finding.severity = Severity::Warning;
+    finding.platforms = PlatformRow::new(&[
+        (Platform::Nvidia, Outcome::Hangs),
+        (Platform::NvidiaOld, Outcome::Hangs),
+        (Platform::Specification, Outcome::Undefined),
+    ]);
+    finding.notes.push(format!(
+        "a {what} barrier opens when every block of the {what} has come, those that returned included in the count"
+    ));
+    finding.help = format!("let every block come to the {what} barrier, and guard only the work between");
+    findings.push(finding);
+}

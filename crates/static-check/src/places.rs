@@ -1,0 +1,249 @@
+//! From instructions to the user's source lines.
+
+use standstill_findings::Span;
+use standstill_kernel_ir::{BlockId, InstructionId, LocationId, Module, Operand, Special, Symbol};
+
+use crate::Options;
+use crate::body::{Base, Body};
+
+/// Turns places of a kernel into spans and words.
+pub(crate) struct Places<'a> {
+    pub(crate) module: &'a Module,
+    pub(crate) body: &'a Body,
+    pub(crate) options: &'a Options<'a>,
+}
+
+/// Parts of a path that only toolchains' own headers have.
+const TOOLCHAIN_PARTS: [&str; 14] = [
+    "/include/cooperative_groups",
+    "/include/cuda/",
+    "/include/cub/",
+    "/include/thrust/",
+    "/include/crt/",
+    "/include/nv/",
+    "/include/cccl/",
+    "/include/cuda_",
+    "/include/sm_",
+    "/include/device_",
+    "/include/vector_",
+    "/targets/x86_64-linux/include/",
+    "/triton/language/",
+    "/numba/cuda/",
+];
+
+/// A line of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Frame {
+    file: u32,
+    line: u32,
+    column: u32,
+}
+
+impl Places<'_> {
+    /// The frames of a place, innermost first; lines that the compiler gave as 0 are left out.
+    fn frames(&self, location: LocationId) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        let mut id = location;
+        while id.0 != 0 && frames.len() < 64 {
+            let location = self.body.location(id);
+            if location.line != 0 {
+                frames.push(Frame { file: location.file.0, line: location.line, column: location.column });
+            }
+            id = location.inlined_at;
+        }
+        frames
+    }
+
+    fn file_name(&self, file: u32) -> &str {
+        self.module.files.get(file as usize).map_or("", String::as_str)
+    }
+
+    /// Which frame is the user's own: the innermost one of the file that was given, else the innermost one
+    /// outside the toolchain's headers, else the outermost.
+    fn users_frame(&self, frames: &[Frame]) -> usize {
+        let is_main =
+            |frame: &&Frame| self.options.main_source.is_some_and(|main| self.file_name(frame.file) == main);
+        let is_own = |frame: &&Frame| {
+            let name = self.file_name(frame.file);
+            !name.is_empty() && !TOOLCHAIN_PARTS.iter().any(|part| name.contains(part))
+        };
+        let position = |wanted: &dyn Fn(&&Frame) -> bool| frames.iter().position(|frame| wanted(&frame));
+        position(&is_main).or_else(|| position(&is_own)).unwrap_or(frames.len().saturating_sub(1))
+    }
+
+    /// A span; falls back to the line of the input when there is no line table.
+    fn span_at(&self, location: LocationId, offset: u32, label: String, primary: bool) -> Span {
+        let frames = self.frames(location);
+        let Some(&frame) = frames.get(self.users_frame(&frames)) else {
+            let (line, column) = (self.options.position)(offset);
+            return Span { primary, ..Span::cause(self.options.input, line, column, label) };
+        };
+        let outer = frames.iter().skip(self.users_frame(&frames) + 1);
+        let inlined_at = outer.map(|f| format!("{}:{}", self.file_name(f.file), f.line)).collect();
+        let file = self.file_name(frame.file);
+        Span { primary, inlined_at, ..Span::cause(file, frame.line, frame.column, label) }
+    }
+
+    /// The place of an instruction; where the compiler gave none, that of the nearest one before it.
+    fn located(&self, id: InstructionId) -> (LocationId, u32) {
+        let offset = self.body.instruction(id).map_or(0, |i| i.offset);
+        let first = self.body.function.blocks.get(self.body.block_of(id).0 as usize).map_or(0, |b| b.first);
+        for index in (first..=id.0).rev() {
+            if let Some(instruction) = self.body.instruction(InstructionId(index))
+                && !self.frames(instruction.location).is_empty()
+            {
+                return (instruction.location, offset);
+            }
+        }
+        let block = self.body.function.blocks.get(self.body.block_of(id).0 as usize);
+        (block.map_or(LocationId(0), |b| b.location), offset)
+    }
+
+    /// The place of the branch at the end of a block.
+    fn branch_located(&self, block: BlockId) -> (LocationId, u32) {
+        let Some(ends) = self.body.function.blocks.get(block.0 as usize) else { return (LocationId(0), 0) };
+        if !self.frames(ends.location).is_empty() || ends.end == ends.first {
+            return (ends.location, ends.offset);
+        }
+        (self.located(InstructionId(ends.end - 1)).0, ends.offset)
+    }
+
+    /// The span that a finding points at.
+    pub(crate) fn primary(&self, id: InstructionId, label: impl Into<String>) -> Span {
+        let (location, offset) = self.located(id);
+        self.span_at(location, offset, label.into(), true)
+    }
+
+    /// A further span.
+    pub(crate) fn cause(&self, id: InstructionId, label: impl Into<String>) -> Span {
+        let (location, offset) = self.located(id);
+        self.span_at(location, offset, label.into(), false)
+    }
+
+    /// The branch at the end of a block as a further span.
+    pub(crate) fn branch(&self, block: BlockId, label: impl Into<String>) -> Span {
+        let (location, offset) = self.branch_located(block);
+        self.span_at(location, offset, label.into(), false)
+    }
+
+    /// The branch at the end of a block as the span that a finding points at.
+    pub(crate) fn primary_branch(&self, block: BlockId, label: impl Into<String>) -> Span {
+        Span { primary: true, ..self.branch(block, label) }
+    }
+
+    /// The user's line of an instruction, for sentences.
+    pub(crate) fn line(&self, id: InstructionId) -> u32 {
+        self.cause(id, "").line
+    }
+
+    /// The user's line of a branch, for sentences.
+    pub(crate) fn branch_line(&self, block: BlockId) -> u32 {
+        self.branch(block, "").line
+    }
+
+    /// The text of the user's line of a branch, when the source can be read.
+    pub(crate) fn branch_text(&self, block: BlockId) -> Option<String> {
+        let span = self.branch(block, "");
+        (self.options.source_line)(&span.file, span.line)
+    }
+
+    /// The text of the user's line of an instruction, when the source can be read.
+    pub(crate) fn text(&self, id: InstructionId) -> Option<String> {
+        let span = self.cause(id, "");
+        (self.options.source_line)(&span.file, span.line)
+    }
+
+    /// The name of a variable as the user wrote it: the last part of a mangled local name.
+    pub(crate) fn symbol_name(&self, symbol: Symbol) -> String {
+        let name = match symbol {
+            Symbol::Module(index) => self.module.variables.get(index as usize).map(|v| v.name.as_str()),
+            Symbol::Local(index) => self.body.function.variables.get(index as usize).map(|v| v.name.as_str()),
+            Symbol::Function(index) => self.module.functions.get(index as usize).map(|f| f.name.as_str()),
+        };
+        short_name(name.unwrap_or("a variable"))
+    }
+
+    /// What an address is made of, in the reader's words. PTX has no names for parameters.
+    pub(crate) fn base_name(&self, base: Base) -> String {
+        match base {
+            Base::Symbol(symbol) => format!("`{}`", self.symbol_name(symbol)),
+            Base::Parameter(index, _) => format!("the memory behind parameter {index}"),
+            Base::Workspace => "the grid's workspace".into(),
+            Base::Unknown => "a location".into(),
+        }
+    }
+
+    /// What a special register is called in CUDA C++.
+    pub(crate) fn special_name(special: Special) -> &'static str {
+        match special {
+            Special::Tid(0) => "threadIdx.x",
+            Special::Tid(1) => "threadIdx.y",
+            Special::Tid(_) => "threadIdx.z",
+            Special::Ctaid(0) => "blockIdx.x",
+            Special::Ctaid(1) => "blockIdx.y",
+            Special::Ctaid(_) => "blockIdx.z",
+            Special::LaneId => "the lane index",
+            Special::WarpId => "the warp index",
+            Special::Clock | Special::Clock64 | Special::GlobalTimer => "a clock",
+            Special::SmId => "the multiprocessor's number",
+            _ => "a special register",
+        }
+    }
+
+    /// The special register that an operand reads.
+    pub(crate) fn special(operand: Operand) -> Option<Special> {
+        match operand {
+            Operand::Special(special) => Some(special),
+            _ => None,
+        }
+    }
+}
+
+/// The last component of an Itanium-mangled local name (`_ZZ4scanPKiE4tile` is `tile`); other names as they are.
+pub(crate) fn short_name(name: &str) -> String {
+    if let Some(mangled) =
+        name.strip_prefix("_ZZ").or_else(|| name.strip_prefix("_ZN")).or_else(|| name.strip_prefix("_Z"))
+    {
+        let bytes = mangled.as_bytes();
+        for start in (0..bytes.len()).rev() {
+            if !bytes.get(start).is_some_and(u8::is_ascii_digit) {
+                continue;
+            }
+            let mut first = start;
+            while first > 0 && bytes.get(first - 1).is_some_and(u8::is_ascii_digit) {
+                first -= 1;
+            }
+            let Some(length) = mangled.get(first..=start).and_then(|digits| digits.parse::<usize>().ok())
+            else {
+                continue;
+            };
+            if let Some(part) = mangled.get(start + 1..start + 1 + length)
+                && length > 0
+                && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+                && !part.as_bytes().first().is_some_and(u8::is_ascii_digit)
+            {
+                return part.to_string();
+            }
+        }
+    }
+    name.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_names_lose_their_mangling() {
+        let cases = [
+            ("_ZZ7handoffPKiPiE5ready", "ready"),
+            ("_ZZ4scanPKiPiPjPVjPViS6_E4tile", "tile"),
+            ("_ZN6kernel4flagE", "flag"),
+            ("flag", "flag"),
+            ("_ZZ1kvE1s_0", "s"),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(short_name(name), expected, "{name}");
+        }
+    }
+}

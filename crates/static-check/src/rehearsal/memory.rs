@@ -1,0 +1,123 @@
+//! The memory of a rehearsal: only places that matter to waiting, each with what was last stored there.
+
+use rustc_hash::FxHashMap;
+
+use super::value::{PointerBase, Unknowns, Value};
+
+/// A place in memory. Shared memory belongs to one block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// The block whose shared memory it is; `None` for global memory.
+    pub(crate) block: Option<u32>,
+    /// What the address is relative to.
+    pub(crate) base: PointerBase,
+    /// Bytes from there.
+    pub(crate) offset: i64,
+}
+
+/// What is known of one place.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    value: Value,
+    bytes: u32,
+    /// Nobody wrote it yet; its value is an assumption about the start.
+    initial: bool,
+}
+
+/// An mbarrier (PTX ISA, «mbarrier»).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mbarrier {
+    /// Arrivals that complete a phase.
+    pub(crate) expected: u32,
+    /// Arrivals still missing in this phase.
+    pub(crate) pending: i64,
+    /// Transaction bytes still missing in this phase.
+    pub(crate) transactions: i64,
+    /// Completed phases.
+    pub(crate) phase: u32,
+    /// Its transactions cannot be counted; arrivals alone complete it.
+    pub(crate) uncounted: bool,
+    /// The instruction that initialised it.
+    pub(crate) initialised_by: u32,
+}
+
+impl Mbarrier {
+    /// Completes the phase when nothing is missing.
+    pub(crate) fn settle(&mut self) {
+        while self.pending <= 0 && (self.uncounted || self.transactions == 0) {
+            self.phase = self.phase.wrapping_add(1);
+            self.pending += i64::from(self.expected.max(1));
+            if self.uncounted {
+                self.transactions = 0;
+            }
+        }
+    }
+}
+
+/// Places, mbarriers and a version that grows with every change.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    cells: FxHashMap<Place, Cell>,
+    /// The mbarriers.
+    pub(crate) mbarriers: FxHashMap<Place, Mbarrier>,
+    /// Grows with every change of anything.
+    pub(crate) version: u64,
+    /// Grows when a write at an unknown address may have changed anything that is not tracked.
+    clobbers: u32,
+    /// Places whose value at the start was assumed to be zero.
+    assumed: Vec<Place>,
+}
+
+impl Memory {
+    /// What a read of `bytes` at a place gives. Places that are accessed strongly (flags, locks, counters)
+    /// are assumed to start at zero; others start with something unknown, the same for all.
+    pub(crate) fn read(&mut self, place: Place, bytes: u32, strong: bool, unknowns: &mut Unknowns) -> Value {
+        match self.cells.get(&place) {
+            Some(cell) if cell.bytes == bytes => cell.value,
+            Some(_) => unknowns.memory(address(place), self.clobbers),
+            None if strong => {
+                self.cells.insert(place, Cell { value: Value::known(0), bytes, initial: true });
+                self.assumed.push(place);
+                Value::known(0)
+            }
+            None => unknowns.memory(address(place), self.clobbers),
+        }
+    }
+
+    /// Stores a value; whether anything changed.
+    pub(crate) fn write(&mut self, place: Place, bytes: u32, value: Value) -> bool {
+        let old = self.cells.insert(place, Cell { value, bytes, initial: false });
+        let changed = old.is_none_or(|old| old.value != value || old.bytes != bytes);
+        if changed {
+            self.version += 1;
+        }
+        changed
+    }
+
+    /// Assumes another value at the start, where nobody has written yet.
+    pub(crate) fn assume(&mut self, place: Place, value: Value) -> bool {
+        match self.cells.get_mut(&place) {
+            Some(cell) if cell.initial => {
+                cell.value = value;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A write at an unknown address.
+    pub(crate) fn clobber(&mut self) {
+        self.clobbers += 1;
+        self.version += 1;
+        self.cells.retain(|_, cell| cell.initial);
+    }
+
+    /// Places whose value at the start was assumed.
+    pub(crate) fn assumed(&self) -> &[Place] {
+        &self.assumed
+    }
+}
+
+fn address(place: Place) -> Value {
+    Value::Linear { base: place.base, offset: place.offset }
+}

@@ -1,0 +1,418 @@
+//! A rehearsal: the waiting of a kernel, played through for one launch shape before anything runs.
+//!
+//! Only what decides who arrives where is executed: thread indices, constants, loop counters, flags and
+//! barriers. What memory holds is not known; a condition on it that all threads share is tried both ways,
+//! one that differs between threads ends the rehearsal undecided. So a fault that a rehearsal meets is a
+//! fault of the code, and the finding lists what it took for granted.
+
+mod barrier;
+mod machine;
+mod memory;
+mod operations;
+mod plan;
+mod value;
+
+use rustc_hash::FxHashMap;
+use standstill_kernel_ir::{BlockId, InstructionId, Op, Order};
+
+use crate::body::Body;
+use crate::launch::Launch;
+use crate::uniformity::Uniformity;
+pub(crate) use barrier::Phase;
+use machine::{Machine, Status, Stop};
+pub(crate) use memory::{Mbarrier, Place};
+use plan::Plan;
+pub(crate) use value::PointerBase;
+use value::Value;
+
+/// Most rehearsals of one kernel.
+const MAXIMUM_RUNS: usize = 48;
+
+/// Most threads that are rehearsed together.
+const MAXIMUM_THREADS: u64 = 4096;
+
+/// Values that stand for small integer parameters (trip counts, sizes), one rehearsal each.
+const SAMPLES: [i64; 4] = [3, 1, 8, 17];
+
+/// What one rehearsal takes for granted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Choices {
+    /// The value of every small integer parameter that was not given.
+    parameter: i64,
+    /// The truth of conditions that rest on memory.
+    made: Vec<(Value, bool)>,
+}
+
+impl Choices {
+    fn get(&self, value: Value) -> Option<bool> {
+        self.made.iter().find(|(known, _)| *known == value).map(|(_, holds)| *holds)
+    }
+}
+
+/// Something wrong that a rehearsal met on its way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// A barrier's count is not a multiple of the warp size.
+    CountNotWholeWarps {
+        /// The barrier.
+        at: InstructionId,
+        /// Its count.
+        count: u32,
+    },
+    /// Threads meet at one barrier with different counts.
+    CountsDiffer {
+        /// The barrier that came later.
+        at: InstructionId,
+        /// Its count; `None` for all threads.
+        count: Option<u32>,
+        /// The one that came first.
+        other: InstructionId,
+        /// Its count.
+        other_count: Option<u32>,
+    },
+    /// A thread arrives at a barrier again before the phase that it arrived in is complete.
+    ArrivesTwice {
+        /// The second arrival.
+        at: InstructionId,
+        /// The first.
+        earlier: InstructionId,
+        /// The barrier.
+        id: u64,
+        /// The first thread that does so.
+        thread: u32,
+    },
+    /// A part of a warp takes part in an aligned barrier.
+    PartOfWarp {
+        /// The barrier.
+        at: InstructionId,
+        /// The threads of the warp that came.
+        present: Vec<u32>,
+        /// Those that did not.
+        absent: Vec<u32>,
+    },
+    /// A warp operation's mask leaves out a thread that executes it.
+    MaskLeavesOutCaller {
+        /// The operation.
+        at: InstructionId,
+        /// The mask.
+        mask: u32,
+        /// The first such thread.
+        thread: u32,
+    },
+    /// A warp operation's mask names threads that have ended.
+    MaskNamesEnded {
+        /// The operation.
+        at: InstructionId,
+        /// The mask.
+        mask: u32,
+        /// The threads that have ended.
+        ended: Vec<u32>,
+    },
+}
+
+impl Fault {
+    /// The instruction at fault.
+    pub(crate) fn at(&self) -> InstructionId {
+        match self {
+            Fault::CountNotWholeWarps { at, .. }
+            | Fault::CountsDiffer { at, .. }
+            | Fault::ArrivesTwice { at, .. }
+            | Fault::PartOfWarp { at, .. }
+            | Fault::MaskLeavesOutCaller { at, .. }
+            | Fault::MaskNamesEnded { at, .. } => *at,
+        }
+    }
+
+    fn same_place(&self, other: &Fault) -> bool {
+        self.at() == other.at() && std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+
+    fn merge(&mut self, other: &Fault) {
+        match (self, other) {
+            (
+                Fault::PartOfWarp { present, absent, .. },
+                Fault::PartOfWarp { present: more, absent: missing, .. },
+            ) => {
+                present.extend(more);
+                absent.extend(missing);
+            }
+            (Fault::MaskNamesEnded { ended, .. }, Fault::MaskNamesEnded { ended: more, .. }) => {
+                ended.extend(more)
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What a group of threads does when nothing goes on any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Doing {
+    /// Waits at a block barrier.
+    Barrier(u64),
+    /// Waits for lanes of its warp.
+    WarpOperation,
+    /// Waits at the cluster barrier.
+    ClusterBarrier,
+    /// Goes around a loop.
+    Spinning,
+}
+
+/// Threads that stand at the same place.
+#[derive(Debug, Clone)]
+pub(crate) struct Group {
+    /// Linear number of their block in the grid.
+    pub(crate) block: u32,
+    /// What they do.
+    pub(crate) doing: Doing,
+    /// The instruction that they wait at; for a loop, the read that they poll with.
+    pub(crate) at: InstructionId,
+    /// The start of the loop they go around.
+    pub(crate) loop_start: BlockId,
+    /// Linear indices in the block.
+    pub(crate) threads: Vec<u32>,
+    /// The places that they poll.
+    pub(crate) reads: Vec<(Place, InstructionId)>,
+    /// What they wait for rests on a chosen parameter value, or they try to take what they poll.
+    pub(crate) uncertain: bool,
+}
+
+/// A state in which nothing goes on.
+#[derive(Debug, Clone)]
+pub(crate) struct Standstill {
+    /// Who stands where.
+    pub(crate) groups: Vec<Group>,
+    /// The phases that are under way: block, id, phase.
+    pub(crate) phases: Vec<(u32, u64, Phase)>,
+    /// The mbarriers.
+    pub(crate) mbarriers: Vec<(Place, Mbarrier)>,
+    /// Places whose value at the start was assumed to be zero.
+    pub(crate) assumed: Vec<Place>,
+    /// Whether conditions on memory were chosen to get here.
+    pub(crate) chosen: bool,
+    /// The value that small integer parameters had, when one was read.
+    pub(crate) parameter: Option<i64>,
+}
+
+/// What the rehearsals of a kernel showed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rehearsal {
+    /// Faults on the way.
+    pub(crate) faults: Vec<Fault>,
+    /// States in which nothing goes on; the first of each kind.
+    pub(crate) standstills: Vec<Standstill>,
+    /// Barriers of the whole block that some threads came to without the others.
+    pub(crate) improper: Vec<InstructionId>,
+    /// Every way was tried, no value was chosen, and nothing was left undecided.
+    pub(crate) exhaustive: bool,
+    /// All blocks of the grid took part, or the grid is not known and two blocks stood for it.
+    pub(crate) whole_grid: bool,
+    /// The grid was not given.
+    pub(crate) grid_assumed: bool,
+    /// Rehearsals that came to an end.
+    pub(crate) finished: usize,
+    /// Why some did not, for notes: the condition's block.
+    pub(crate) unknown_condition: Option<BlockId>,
+}
+
+/// Plays a kernel through; `None` when the block's shape is not known or the kernel too large for it.
+pub(crate) fn rehearse(
+    body: &Body,
+    uniformity: &Uniformity,
+    launch: &Launch,
+    warp_operations: bool,
+) -> Option<Rehearsal> {
+    let threads = launch.threads()?;
+    let plan = Plan::of(body, warp_operations);
+    let global = body.instructions().any(|(id, instruction)| {
+        plan.instructions.contains(id.0 as usize)
+            && match instruction.op {
+                Op::Load(access) => access.order != Order::Weak && !crate::inline::is_shared(access.space),
+                Op::Atomic { access, .. } => !crate::inline::is_shared(access.space),
+                _ => false,
+            }
+    });
+    let mut result = Rehearsal { exhaustive: true, whole_grid: true, ..Rehearsal::default() };
+    let (blocks, grid) = blocks_to_rehearse(launch, threads, global, &mut result);
+    if (blocks.len() as u64) * u64::from(threads) * (plan.slot_count as u64) > 16_000_000 {
+        return None;
+    }
+    let mut by_sample: Vec<(i64, Vec<Fault>, Vec<Standstill>)> = Vec::new();
+    for sample in SAMPLES {
+        let mut found = (sample, Vec::new(), Vec::new());
+        let mut open = vec![Choices { parameter: sample, made: Vec::new() }];
+        let mut runs = 0;
+        let mut sampled = false;
+        while let Some(choices) = open.pop() {
+            runs += 1;
+            if runs > MAXIMUM_RUNS {
+                result.exhaustive = false;
+                break;
+            }
+            let mut machine = Machine::new(body, &plan, uniformity, launch, &choices, &blocks, grid);
+            let outcome = machine.run();
+            sampled |= machine.sampled;
+            match outcome {
+                Err(Stop::Choice(value)) => {
+                    for holds in [true, false] {
+                        let mut more = choices.clone();
+                        more.made.push((value, holds));
+                        open.push(more);
+                    }
+                }
+                Err(stop) => {
+                    result.exhaustive = false;
+                    if let Stop::UnknownCondition(block) = stop {
+                        result.unknown_condition.get_or_insert(block);
+                    }
+                    if correlated(&machine, &choices) {
+                        continue;
+                    }
+                    keep_faults(&mut found.1, machine.faults);
+                }
+                Ok(ended) => {
+                    result.finished += 1;
+                    if correlated(&machine, &choices) {
+                        result.exhaustive = false;
+                        continue;
+                    }
+                    for &barrier in &machine.improper {
+                        if !result.improper.contains(&barrier) {
+                            result.improper.push(barrier);
+                        }
+                    }
+                    if !ended {
+                        found.2.push(standstill(&machine));
+                    }
+                    keep_faults(&mut found.1, machine.faults);
+                }
+            }
+        }
+        by_sample.push(found);
+        if !sampled {
+            break;
+        }
+        result.exhaustive = false;
+    }
+    keep_certain(&mut result, by_sample);
+    Some(result)
+}
+
+fn keep_faults(kept: &mut Vec<Fault>, faults: Vec<Fault>) {
+    for fault in faults {
+        if !kept.iter().any(|known| known.same_place(&fault)) {
+            kept.push(fault);
+        }
+    }
+}
+
+/// Keeps what does not hang on the values that were chosen for parameters. A kernel may ask for a multiple
+/// of something; so a fault must show with the last two values, of which one is a power of two and the
+/// other a prime.
+fn keep_certain(result: &mut Rehearsal, mut by_sample: Vec<(i64, Vec<Fault>, Vec<Standstill>)>) {
+    let Some((_, faults, standstills)) = by_sample.pop() else { return };
+    match by_sample.pop() {
+        None => {
+            result.faults = faults;
+            result.standstills = standstills;
+        }
+        Some((_, others, other_standstills)) => {
+            result.faults = faults.into_iter().filter(|f| others.iter().any(|o| o.same_place(f))).collect();
+            if !other_standstills.is_empty() {
+                result.standstills = standstills;
+            }
+        }
+    }
+    result.standstills.truncate(4);
+}
+
+/// Which blocks take part: one when blocks do not wait for each other, all when they fit, else two.
+fn blocks_to_rehearse(
+    launch: &Launch,
+    threads: u32,
+    global: bool,
+    result: &mut Rehearsal,
+) -> (Vec<u32>, [u32; 3]) {
+    let grid = launch.grid.unwrap_or([2, 1, 1]);
+    result.grid_assumed = launch.grid.is_none();
+    let count = grid.iter().map(|&extent| u64::from(extent)).product::<u64>().max(1);
+    if !global {
+        result.whole_grid = count == 1 || result.grid_assumed;
+        return (vec![0], grid);
+    }
+    if count * u64::from(threads) <= MAXIMUM_THREADS {
+        return ((0..count as u32).collect(), grid);
+    }
+    result.whole_grid = false;
+    (vec![0, 1], grid)
+}
+
+/// Whether two choices rest on the same things, so that together they may be impossible.
+fn correlated(machine: &Machine<'_>, choices: &Choices) -> bool {
+    let mut seen: Vec<u32> = Vec::new();
+    for (value, _) in &choices.made {
+        for root in machine.unknowns.roots(*value) {
+            if seen.contains(root) {
+                return true;
+            }
+        }
+        seen.extend(machine.unknowns.roots(*value));
+    }
+    false
+}
+
+fn standstill(machine: &Machine<'_>) -> Standstill {
+    let mut groups: FxHashMap<(u32, Doing, u32), Group> = FxHashMap::default();
+    for thread in &machine.threads {
+        let doing = match thread.status {
+            Status::AtBarrier { id } => Doing::Barrier(id),
+            Status::AtWarpOperation => Doing::WarpOperation,
+            Status::AtClusterBarrier => Doing::ClusterBarrier,
+            Status::Spinning { .. } => Doing::Spinning,
+            Status::Ready | Status::Done => continue,
+        };
+        let at = match doing {
+            Doing::Spinning => thread.reads.first().map_or(thread.next, |(_, at)| *at),
+            _ => thread.next,
+        };
+        let block = machine.blocks.get(thread.block as usize).copied().unwrap_or(0);
+        let group = groups.entry((block, doing, at)).or_insert_with(|| Group {
+            block,
+            doing,
+            at: InstructionId(at),
+            loop_start: thread.at,
+            threads: Vec::new(),
+            reads: Vec::new(),
+            uncertain: false,
+        });
+        group.threads.push(thread.index);
+        group.uncertain |= doing == Doing::Spinning && (thread.sampled || thread.modifies);
+        for &(place, at) in &thread.reads {
+            if doing == Doing::Spinning && !group.reads.iter().any(|(known, _)| *known == place) {
+                group.reads.push((place, InstructionId(at)));
+            }
+        }
+    }
+    let mut groups: Vec<Group> = groups.into_values().collect();
+    groups.sort_by_key(|group| (group.block, group.threads.first().copied(), group.at));
+    let mut phases: Vec<(u32, u64, Phase)> = Vec::new();
+    for (index, barriers) in machine.barriers.iter().enumerate() {
+        let block = machine.blocks.get(index).copied().unwrap_or(0);
+        for (id, phase) in &barriers.phases {
+            if !phase.arrivals.is_empty() {
+                phases.push((block, *id, phase.clone()));
+            }
+        }
+    }
+    phases.sort_by_key(|(block, id, _)| (*block, *id));
+    let mut mbarriers: Vec<(Place, Mbarrier)> =
+        machine.memory.mbarriers.iter().map(|(p, m)| (*p, *m)).collect();
+    mbarriers.sort_by_key(|(place, _)| *place);
+    Standstill {
+        groups,
+        phases,
+        mbarriers,
+        assumed: machine.memory.assumed().to_vec(),
+        chosen: !machine.choices.made.is_empty(),
+        parameter: machine.sampled.then_some(machine.choices.parameter),
+    }
+}

@@ -1,0 +1,510 @@
+//! What the instructions of a rehearsal do.
+
+use smallvec::SmallVec;
+use standstill_kernel_ir::{
+    Access, AtomicOperation, Instruction, InstructionId, MatrixKind, MbarrierOperation, Op, Operand, Order,
+    Space, Type,
+};
+
+use super::barrier::mask_position;
+use super::machine::{Machine, Stop};
+use super::memory::{Mbarrier, Place};
+use super::value::{PointerBase, Value};
+use crate::inline::is_shared;
+
+impl Machine<'_> {
+    /// Does one instruction for one thread. It moves the thread on, or leaves it waiting there.
+    pub(crate) fn execute(&mut self, thread: usize, id: InstructionId) -> Result<(), Stop> {
+        let Some(instruction) = self.body.instruction(id).copied() else { return Ok(()) };
+        if let Some(guard) = instruction.guard {
+            let value = self.register(thread, guard.register());
+            match value.bits() {
+                Some(bits) if (bits & 1 == 1) != guard.negated() => {}
+                Some(_) => {
+                    self.resume(thread);
+                    return Ok(());
+                }
+                None => return self.guarded_unknown(thread, id, &instruction),
+            }
+        }
+        let source = |index: usize| self.body.source(&instruction, index);
+        match instruction.op {
+            Op::Arithmetic(arithmetic) => {
+                let operands: SmallVec<[Operand; 4]> =
+                    self.body.function.sources(instruction.operands).iter().copied().collect();
+                let values: SmallVec<[Value; 4]> =
+                    operands.iter().map(|&o| self.operand(thread, o)).collect();
+                let results = usize::from(instruction.operands.destinations);
+                let values = self.unknowns.compute(&arithmetic, &values, results);
+                self.define(thread, &instruction, &values);
+            }
+            Op::Load(access) => {
+                let value = self.load(thread, source(0), access);
+                self.define(thread, &instruction, &value);
+            }
+            Op::Store(access) => {
+                let value = self.operand(thread, source(1)).kept(access.ty);
+                let address = self.operand(thread, source(0));
+                match self.place(thread, address, access.space) {
+                    Some(place) if access.elements <= 1 => {
+                        let changed = self.memory.write(place, access.ty.bytes(), value);
+                        self.note_change(thread, changed);
+                    }
+                    Some(place) => {
+                        for element in 0..usize::from(access.elements) {
+                            let value = self.operand(thread, source(1 + element)).kept(access.ty);
+                            let bytes = access.ty.bytes();
+                            let place =
+                                Place { offset: place.offset + element as i64 * i64::from(bytes), ..place };
+                            let changed = self.memory.write(place, bytes, value);
+                            self.note_change(thread, changed);
+                        }
+                    }
+                    None => {
+                        self.memory.clobber();
+                        self.note_change(thread, true);
+                    }
+                }
+            }
+            Op::Atomic { access, operation } => {
+                let old = self.atomic(thread, &instruction, access, operation);
+                self.define(thread, &instruction, &[old]);
+            }
+            Op::Barrier { kind, .. } => {
+                let barrier = self.operand(thread, source(0));
+                let count = match source(1) {
+                    Operand::Absent => None,
+                    operand => Some(self.operand(thread, operand)),
+                };
+                let result = self.unknowns.common();
+                self.define(thread, &instruction, &[result]);
+                return self.arrive(thread, id, kind, barrier, count);
+            }
+            Op::ClusterBarrier { arrive: true, .. } => {
+                self.cluster_arrive(thread);
+                return Ok(());
+            }
+            Op::ClusterBarrier { arrive: false, .. } => {
+                self.cluster_wait(thread);
+                return Ok(());
+            }
+            Op::WarpSync
+            | Op::Shuffle(_)
+            | Op::Vote(_)
+            | Op::Match { .. }
+            | Op::WarpReduce { .. }
+            | Op::Elect => {
+                return self.warp(thread, id, &instruction);
+            }
+            Op::Mbarrier { operation, space, .. } => {
+                self.mbarrier(thread, id, &instruction, operation, space)?
+            }
+            Op::AsyncMbarrierArrive { .. } => {
+                self.arrive_at_mbarrier(thread, source(0), Space::Shared, 1, false, id)?
+            }
+            Op::BulkCopy { .. } => self.bulk_copy(thread, &instruction)?,
+            Op::Matrix(MatrixKind::TensorCommit) => {
+                self.arrive_at_mbarrier(thread, source(0), Space::Shared, 1, false, id)?;
+            }
+            _ => {
+                let value = self.unknowns.fresh();
+                let values: SmallVec<[Value; 4]> =
+                    (0..instruction.operands.destinations).map(|_| value).collect();
+                self.define(thread, &instruction, &values);
+            }
+        }
+        self.resume(thread);
+        Ok(())
+    }
+
+    /// Under a guard that is not known, a result may be the old or the new value.
+    fn guarded_unknown(
+        &mut self,
+        thread: usize,
+        id: InstructionId,
+        instruction: &Instruction,
+    ) -> Result<(), Stop> {
+        match instruction.op {
+            Op::Arithmetic(_) | Op::Load(_) => {
+                for &destination in self.body.function.destinations(instruction.operands) {
+                    let value = self.unknowns.fresh();
+                    self.set(thread, destination, value);
+                }
+            }
+            Op::Store(_) => self.memory.clobber(),
+            _ => return Err(Stop::Operation(id)),
+        }
+        self.resume(thread);
+        Ok(())
+    }
+
+    fn define(&mut self, thread: usize, instruction: &Instruction, values: &[Value]) {
+        for (index, &destination) in self.body.function.destinations(instruction.operands).iter().enumerate()
+        {
+            let value = values.get(index).or(values.first()).copied().unwrap_or(Value::known(0));
+            self.set(thread, destination, value);
+        }
+    }
+
+    fn note_change(&mut self, thread: usize, changed: bool) {
+        if let Some(t) = self.threads.get_mut(thread) {
+            t.changed |= changed;
+        }
+    }
+
+    /// The place that an address names.
+    fn place(&self, thread: usize, address: Value, space: Space) -> Option<Place> {
+        let Value::Linear { base, offset } = address else { return None };
+        if self.unknowns.is_private(address) {
+            return None;
+        }
+        let shared = is_shared(space)
+            || matches!(base, PointerBase::Symbol(symbol) if self.body.is_shared_symbol(symbol));
+        let private = space == Space::Local;
+        if private {
+            return None;
+        }
+        let block = shared.then(|| self.threads.get(thread).map_or(0, |t| t.block));
+        Some(Place { block, base, offset })
+    }
+
+    fn load(&mut self, thread: usize, address: Operand, access: Access) -> SmallVec<[Value; 2]> {
+        if access.space == Space::Param {
+            return SmallVec::from_slice(&[self.parameter(address, access.ty)]);
+        }
+        let address = self.operand(thread, address);
+        let Some(place) = self.place(thread, address, access.space) else {
+            return SmallVec::from_slice(&[self.unknowns.fresh()]);
+        };
+        let strong = access.order != Order::Weak;
+        let bytes = access.ty.bytes();
+        let mut values = SmallVec::new();
+        for element in 0..i64::from(access.elements.max(1)) {
+            let place = Place { offset: place.offset + element * i64::from(bytes), ..place };
+            values.push(self.memory.read(place, bytes, strong, &mut self.unknowns));
+            self.note_read(thread, place);
+        }
+        values
+    }
+
+    fn note_read(&mut self, thread: usize, place: Place) {
+        if let Some(t) = self.threads.get_mut(thread)
+            && !t.reads.iter().any(|(known, _)| *known == place)
+        {
+            t.reads.push((place, t.next));
+        }
+    }
+
+    /// A kernel's parameter: as given, or for a small number the value chosen for this rehearsal.
+    fn parameter(&mut self, address: Operand, ty: Type) -> Value {
+        let Operand::Parameter { index, offset } = address else { return self.unknowns.common() };
+        let truncate = |value: i64| match ty.bits() {
+            bits @ 1..64 => value as u64 & ((1 << bits) - 1),
+            _ => value as u64,
+        };
+        if offset == 0
+            && let Some(&value) = self.launch.shape.parameters.get(&(index as usize))
+        {
+            return Value::known(truncate(value));
+        }
+        let scalar = self.body.function.parameters.get(index as usize).is_some_and(|p| p.bytes == ty.bytes());
+        if scalar && ty.bits() <= 32 && !ty.is_float() {
+            self.sampled = true;
+            return Value::Known { bits: truncate(self.choices.parameter), sampled: true };
+        }
+        Value::Linear { base: PointerBase::Parameter(index, offset), offset: 0 }
+    }
+
+    fn atomic(
+        &mut self,
+        thread: usize,
+        instruction: &Instruction,
+        access: Access,
+        operation: AtomicOperation,
+    ) -> Value {
+        let address = self.operand(thread, self.body.source(instruction, 0));
+        let operand = self.operand(thread, self.body.source(instruction, 1)).kept(access.ty);
+        let Some(place) = self.place(thread, address, access.space) else {
+            return self.unknowns.fresh();
+        };
+        let bytes = access.ty.bytes();
+        let old = self.memory.read(place, bytes, true, &mut self.unknowns);
+        self.note_read(thread, place);
+        let new = match operation {
+            AtomicOperation::Exchange => Some(operand),
+            AtomicOperation::CompareExchange => {
+                let replacement = self.operand(thread, self.body.source(instruction, 2)).kept(access.ty);
+                if old == operand {
+                    Some(replacement)
+                } else if self.memory.assume(place, operand) {
+                    // Nobody wrote it yet: it may as well start with what the exchange asks for.
+                    let changed = self.memory.write(place, bytes, replacement);
+                    self.note_change(thread, changed);
+                    return operand;
+                } else if old.bits().is_some() && operand.bits().is_some() {
+                    None
+                } else {
+                    self.note_change(thread, true);
+                    let value = self.unknowns.fresh();
+                    self.memory.write(place, bytes, value);
+                    return value;
+                }
+            }
+            _ => match (old.bits(), operand.bits()) {
+                (Some(old_bits), Some(bits)) => {
+                    let sampled = old.sampled() || operand.sampled();
+                    atomic_result(operation, access.ty, old_bits, bits)
+                        .map(|bits| Value::Known { bits, sampled })
+                }
+                _ => Some(self.unknowns.fresh()),
+            },
+        };
+        // An exchange that would write something new takes what it polls, as a lock does; an addition of
+        // zero or an exchange of equals only reads.
+        let takes = match operation {
+            AtomicOperation::Exchange => true,
+            AtomicOperation::CompareExchange => {
+                operand != self.operand(thread, self.body.source(instruction, 2)).kept(access.ty)
+            }
+            _ => false,
+        };
+        if let Some(t) = self.threads.get_mut(thread) {
+            t.modifies |= takes;
+        }
+        if let Some(new) = new
+            && new != old
+        {
+            let changed = self.memory.write(place, bytes, new);
+            self.note_change(thread, changed);
+        }
+        old
+    }
+
+    fn warp(&mut self, thread: usize, id: InstructionId, instruction: &Instruction) -> Result<(), Stop> {
+        let mask = mask_position(&instruction.op).map(|index| self.body.source(instruction, index));
+        match mask {
+            Some(mask) if mask != Operand::Absent && self.plan.warp_operations => {
+                let mask = self.operand(thread, mask);
+                self.warp_operation(thread, id, mask)
+            }
+            _ => {
+                let value = self.unknowns.fresh();
+                self.define(thread, instruction, &[value]);
+                self.resume(thread);
+                Ok(())
+            }
+        }
+    }
+
+    fn mbarrier(
+        &mut self,
+        thread: usize,
+        id: InstructionId,
+        instruction: &Instruction,
+        operation: MbarrierOperation,
+        space: Space,
+    ) -> Result<(), Stop> {
+        let address = self.body.source(instruction, 0);
+        let second = self.body.source(instruction, 1);
+        match operation {
+            MbarrierOperation::Init => {
+                let place = self.mbarrier_place(thread, address, space, id)?;
+                let count = self.operand(thread, second);
+                if count.sampled() {
+                    return Err(Stop::Sampled);
+                }
+                let count = count.bits().ok_or(Stop::Operation(id))? as u32;
+                let state = Mbarrier {
+                    expected: count,
+                    pending: i64::from(count),
+                    transactions: 0,
+                    phase: 0,
+                    uncounted: false,
+                    initialised_by: id.0,
+                };
+                self.memory.mbarriers.insert(place, state);
+                self.memory.version += 1;
+                self.note_change(thread, true);
+            }
+            MbarrierOperation::Invalidate => {
+                let place = self.mbarrier_place(thread, address, space, id)?;
+                self.memory.mbarriers.remove(&place);
+            }
+            MbarrierOperation::ExpectTransactions => {
+                let bytes = self.operand(thread, second).bits();
+                self.change_mbarrier(thread, address, space, id, |m| m.expect(bytes))?;
+            }
+            MbarrierOperation::CompleteTransactions => {
+                let bytes = self.operand(thread, second).bits();
+                self.change_mbarrier(thread, address, space, id, |m| {
+                    m.expect(bytes.map(|b| b.wrapping_neg()))
+                })?;
+            }
+            MbarrierOperation::Arrive { drop, expect, .. } => {
+                if expect {
+                    let bytes = self.operand(thread, second).bits();
+                    self.change_mbarrier(thread, address, space, id, |m| m.expect_only(bytes))?;
+                }
+                let count = match second {
+                    Operand::Absent => 1,
+                    _ if expect => 1,
+                    operand => {
+                        let count = self.operand(thread, operand);
+                        if count.sampled() {
+                            return Err(Stop::Sampled);
+                        }
+                        count.bits().ok_or(Stop::Operation(id))? as u32
+                    }
+                };
+                let place = self.mbarrier_place(thread, address, space, id)?;
+                let token = self.memory.mbarriers.get(&place).map_or(0, |m| m.phase);
+                self.define(thread, instruction, &[Value::known(u64::from(token))]);
+                self.arrive_at_mbarrier(thread, address, space, count, drop, id)?;
+            }
+            MbarrierOperation::Wait { parity, .. } => {
+                let place = self.mbarrier_place(thread, address, space, id)?;
+                let wanted = self.operand(thread, second);
+                if wanted.sampled()
+                    && let Some(t) = self.threads.get_mut(thread)
+                {
+                    t.sampled = true;
+                }
+                let wanted = wanted.bits().ok_or(Stop::Operation(id))?;
+                let phase = self.memory.mbarriers.get(&place).map(|m| u64::from(m.phase));
+                let phase = phase.ok_or(Stop::Operation(id))?;
+                let done = if parity { phase & 1 != wanted & 1 } else { phase != wanted };
+                self.note_read(thread, place);
+                self.define(thread, instruction, &[Value::known(u64::from(done))]);
+            }
+            MbarrierOperation::PendingCount => {
+                let value = self.unknowns.fresh();
+                self.define(thread, instruction, &[value]);
+            }
+        }
+        Ok(())
+    }
+
+    fn mbarrier_place(
+        &mut self,
+        thread: usize,
+        address: Operand,
+        space: Space,
+        id: InstructionId,
+    ) -> Result<Place, Stop> {
+        let address = self.operand(thread, address);
+        let space = if space == Space::Generic { Space::Shared } else { space };
+        self.place(thread, address, space).ok_or(Stop::Operation(id))
+    }
+
+    fn change_mbarrier(
+        &mut self,
+        thread: usize,
+        address: Operand,
+        space: Space,
+        id: InstructionId,
+        change: impl FnOnce(&mut Mbarrier),
+    ) -> Result<(), Stop> {
+        let place = self.mbarrier_place(thread, address, space, id)?;
+        let state = self.memory.mbarriers.get_mut(&place).ok_or(Stop::Operation(id))?;
+        change(state);
+        self.memory.version += 1;
+        self.note_change(thread, true);
+        Ok(())
+    }
+
+    fn arrive_at_mbarrier(
+        &mut self,
+        thread: usize,
+        address: Operand,
+        space: Space,
+        count: u32,
+        drop: bool,
+        id: InstructionId,
+    ) -> Result<(), Stop> {
+        self.change_mbarrier(thread, address, space, id, |m| {
+            m.pending -= i64::from(count);
+            if drop {
+                m.expected = m.expected.saturating_sub(count);
+            }
+            m.settle();
+        })
+    }
+
+    /// A bulk copy tells its mbarrier (its last operand but for hints) how many bytes came.
+    fn bulk_copy(&mut self, thread: usize, instruction: &Instruction) -> Result<(), Stop> {
+        let operands: SmallVec<[Operand; 8]> =
+            self.body.function.sources(instruction.operands).iter().copied().collect();
+        let values: SmallVec<[Value; 8]> = operands.iter().map(|&o| self.operand(thread, o)).collect();
+        let tensor = matches!(instruction.op, Op::BulkCopy { tensor: true, .. });
+        let mut told = None;
+        for value in values.iter().skip(1).rev() {
+            if let Some(place) = self.place(thread, *value, Space::Shared)
+                && self.memory.mbarriers.contains_key(&place)
+            {
+                told = Some(place);
+                break;
+            }
+        }
+        let Some(place) = told else { return Ok(()) };
+        let bytes = if tensor { None } else { values.get(2).and_then(|v| v.bits()) };
+        if let Some(state) = self.memory.mbarriers.get_mut(&place) {
+            state.expect(bytes.map(|b| b.wrapping_neg()));
+        }
+        self.memory.version += 1;
+        self.note_change(thread, true);
+        Ok(())
+    }
+}
+
+impl Mbarrier {
+    /// Adds to the transaction bytes that are waited for; what cannot be counted is not waited for.
+    fn expect(&mut self, bytes: Option<u64>) {
+        self.expect_only(bytes);
+        self.settle();
+    }
+
+    fn expect_only(&mut self, bytes: Option<u64>) {
+        match bytes {
+            Some(bytes) => self.transactions = self.transactions.wrapping_add(bytes as i64),
+            None => self.uncounted = true,
+        }
+    }
+}
+
+fn atomic_result(operation: AtomicOperation, ty: Type, old: u64, operand: u64) -> Option<u64> {
+    if ty.is_float() || ty.bits() > 64 {
+        return None;
+    }
+    let mask = if ty.bits() == 64 { u64::MAX } else { (1 << ty.bits()) - 1 };
+    let extend = |value: u64| {
+        let unused = 64 - ty.bits();
+        (value << unused) as i64 >> unused
+    };
+    let (old, operand) = (old & mask, operand & mask);
+    let result = match operation {
+        AtomicOperation::Add => old.wrapping_add(operand),
+        AtomicOperation::And => old & operand,
+        AtomicOperation::Or => old | operand,
+        AtomicOperation::Xor => old ^ operand,
+        AtomicOperation::Min if ty.is_signed() => extend(old).min(extend(operand)) as u64,
+        AtomicOperation::Max if ty.is_signed() => extend(old).max(extend(operand)) as u64,
+        AtomicOperation::Min => old.min(operand),
+        AtomicOperation::Max => old.max(operand),
+        AtomicOperation::Inc => {
+            if old >= operand {
+                0
+            } else {
+                old + 1
+            }
+        }
+        AtomicOperation::Dec => {
+            if old == 0 || old > operand {
+                operand
+            } else {
+                old - 1
+            }
+        }
+        AtomicOperation::Exchange | AtomicOperation::CompareExchange => return None,
+    };
+    Some(result & mask)
+}

@@ -1,0 +1,516 @@
+//! Values as functions of the thread's place in its block: exact where the block's shape is known, and as
+//! «thread part plus uniform part» where some of it is not.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+use standstill_kernel_ir::launch::{Comparison as Relation, Expression, LaunchShape, Operator, Variable};
+use standstill_kernel_ir::{
+    Arithmetic, ArithmeticFlags, BlockId, BooleanOperation, Comparison, Instruction, Op, Operand, Operation,
+    Space, Special, ValueDef, ValueId, evaluate,
+};
+
+use crate::body::Body;
+use crate::launch::{Launch, WARP_SIZE};
+use crate::uniformity::{Agreement, Uniformity};
+
+/// How deep an expression is followed.
+const MAXIMUM_DEPTH: u32 = 64;
+
+/// Evaluates values of a kernel for every thread of a block.
+pub(crate) struct ThreadValues<'a> {
+    body: &'a Body,
+    launch: &'a Launch,
+    shape: [u32; 3],
+    threads: u32,
+    known: FxHashMap<ValueId, Option<Rc<[u64]>>>,
+}
+
+/// A value as a part that only depends on the thread's place in its block, plus a part that all threads of
+/// the block agree on and that is a multiple of `divisor` (0: there is none).
+#[derive(Debug, Clone)]
+struct Split {
+    lowest: i64,
+    highest: i64,
+    parts: Rc<[i64]>,
+    divisor: u64,
+}
+
+impl<'a> ThreadValues<'a> {
+    /// `None` when the block's shape is not known.
+    pub(crate) fn new(body: &'a Body, launch: &'a Launch) -> Option<ThreadValues<'a>> {
+        let shape = launch.block?;
+        Some(ThreadValues { body, launch, shape, threads: launch.threads()?, known: FxHashMap::default() })
+    }
+
+    /// The value in each thread of the block, where the thread's place and constants determine it.
+    pub(crate) fn vector(&mut self, value: ValueId) -> Option<Rc<[u64]>> {
+        self.follow(value, 0)
+    }
+
+    fn follow(&mut self, value: ValueId, depth: u32) -> Option<Rc<[u64]>> {
+        if let Some(known) = self.known.get(&value) {
+            return known.clone();
+        }
+        if depth > MAXIMUM_DEPTH {
+            return None;
+        }
+        // Around a loop a value is not determined by the thread's place alone.
+        self.known.insert(value, None);
+        let body = self.body;
+        let vector = body.definition(value).and_then(|(_, instruction)| match body.ssa.definition(value) {
+            Some(ValueDef::Instruction { previous: None, destination, .. }) => {
+                self.instruction(instruction, usize::from(destination), depth)
+            }
+            _ => None,
+        });
+        self.known.insert(value, vector.clone());
+        vector
+    }
+
+    fn instruction(
+        &mut self,
+        instruction: &Instruction,
+        destination: usize,
+        depth: u32,
+    ) -> Option<Rc<[u64]>> {
+        match instruction.op {
+            Op::Arithmetic(arithmetic) => {
+                let count = usize::from(instruction.operands.sources);
+                let destinations = usize::from(instruction.operands.destinations);
+                let sources: Option<Vec<Rc<[u64]>>> =
+                    (0..count).map(|index| self.source(instruction, index, depth + 1)).collect();
+                let sources = sources?;
+                let mut result = Vec::with_capacity(self.threads as usize);
+                let mut bits = vec![0u64; count];
+                for thread in 0..self.threads as usize {
+                    for (slot, source) in bits.iter_mut().zip(&sources) {
+                        *slot = source.get(thread).copied()?;
+                    }
+                    result.push(
+                        evaluate::evaluate(&arithmetic, &bits, destinations)?.get(destination).copied()?,
+                    );
+                }
+                Some(result.into())
+            }
+            Op::Load(access) if access.space == Space::Param => match self.body.source(instruction, 0) {
+                Operand::Parameter { index, offset: 0 } => {
+                    let value = *self.launch.shape.parameters.get(&(index as usize))?;
+                    let mask = if access.ty.bits() >= 64 { u64::MAX } else { (1 << access.ty.bits()) - 1 };
+                    Some(vec![value as u64 & mask; self.threads as usize].into())
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn source(&mut self, instruction: &Instruction, index: usize, depth: u32) -> Option<Rc<[u64]>> {
+        match self.body.source(instruction, index) {
+            Operand::Register(_) => self.follow(self.body.source_value(instruction, index)?, depth),
+            Operand::Negated(_) => {
+                let vector = self.follow(self.body.source_value(instruction, index)?, depth)?;
+                Some(vector.iter().map(|bits| bits & 1 ^ 1).collect())
+            }
+            Operand::Immediate(bits) => Some(vec![bits; self.threads as usize].into()),
+            Operand::Special(special) => self.special(special),
+            _ => None,
+        }
+    }
+
+    fn special(&self, special: Special) -> Option<Rc<[u64]>> {
+        let [x, y, _] = self.shape;
+        let grid = |axis: u8, of: Option<[u32; 3]>| of.and_then(|of| of.get(usize::from(axis)).copied());
+        let each = |f: &dyn Fn(u32) -> u32| Some((0..self.threads).map(|t| u64::from(f(t))).collect());
+        match special {
+            Special::Tid(0) => each(&|t| t % x),
+            Special::Tid(1) => each(&|t| t / x % y),
+            Special::Tid(_) => each(&|t| t / x / y),
+            Special::Ntid(axis) => {
+                let extent = grid(axis, Some(self.shape))?;
+                each(&|_| extent)
+            }
+            Special::Nctaid(axis) => {
+                let extent = grid(axis, self.launch.grid)?;
+                each(&|_| extent)
+            }
+            Special::Ctaid(axis) if grid(axis, self.launch.grid) == Some(1) => each(&|_| 0),
+            Special::LaneId => each(&|t| t % WARP_SIZE),
+            Special::WarpId => each(&|t| t / WARP_SIZE),
+            Special::WarpSize => each(&|_| WARP_SIZE),
+            _ => None,
+        }
+    }
+
+    /// Who agrees on the condition at the end of a block, as far as it can be evaluated.
+    pub(crate) fn agreement(&mut self, uniformity: &Uniformity, block: BlockId) -> Option<Agreement> {
+        let condition = self.body.ssa.terminator(block)?;
+        if let Some(vector) = self.vector(condition) {
+            return Some(agreement_of(&vector));
+        }
+        self.comparison_is_uniform(uniformity, condition).then_some(Agreement::Block)
+    }
+
+    /// Whether a comparison comes out the same for every thread although its sides differ: `i < n` with
+    /// `i` = thread + a multiple of the block size, and `n` a multiple of it too.
+    fn comparison_is_uniform(&mut self, uniformity: &Uniformity, condition: ValueId) -> bool {
+        let Some((_, instruction)) = self.body.definition(condition) else { return false };
+        let Op::Arithmetic(Arithmetic { operation: Operation::Setp, comparison, combine, ty, .. }) =
+            instruction.op
+        else {
+            return false;
+        };
+        if combine != BooleanOperation::None || ty.is_float() {
+            return false;
+        }
+        let (Some(left), Some(right)) = (
+            self.split_source(uniformity, instruction, 0, 0),
+            self.split_source(uniformity, instruction, 1, 0),
+        ) else {
+            return false;
+        };
+        let Some(difference) = left.minus(&right) else { return false };
+        let (shift, equality) = match comparison {
+            Comparison::Lt | Comparison::Lo | Comparison::Ge | Comparison::Hs => (0, false),
+            Comparison::Le | Comparison::Ls | Comparison::Gt | Comparison::Hi => (1, false),
+            Comparison::Eq | Comparison::Ne => (0, true),
+            _ => return false,
+        };
+        if difference.lowest == difference.highest {
+            return true;
+        }
+        // The side changes between two threads only where the uniform part lies in this range.
+        let first = -(difference.highest - shift);
+        let last = if equality { -(difference.lowest - shift) } else { -(difference.lowest - shift) - 1 };
+        match i64::try_from(difference.divisor) {
+            Ok(0) => first > 0 || last < 0,
+            Ok(divisor) => {
+                last.div_euclid(divisor)
+                    < first.div_euclid(divisor) + i64::from(first.rem_euclid(divisor) != 0)
+            }
+            Err(_) => false,
+        }
+    }
+
+    fn split_source(
+        &mut self,
+        uniformity: &Uniformity,
+        instruction: &Instruction,
+        index: usize,
+        depth: u32,
+    ) -> Option<Split> {
+        match self.body.source(instruction, index) {
+            Operand::Register(_) => {
+                self.split(uniformity, self.body.source_value(instruction, index)?, depth)
+            }
+            Operand::Immediate(bits) => Some(Split::exact(self.threads, bits as i64)),
+            operand @ Operand::Special(special) => match self.special(special) {
+                Some(vector) => Split::of(&vector),
+                None if Self::block_agrees(operand) => Some(Split::uniform(self.threads, 1)),
+                None => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn block_agrees(operand: Operand) -> bool {
+        matches!(operand, Operand::Special(Special::Ctaid(_) | Special::Nctaid(_) | Special::Ntid(_)))
+    }
+
+    fn split(&mut self, uniformity: &Uniformity, value: ValueId, depth: u32) -> Option<Split> {
+        if depth > 24 {
+            return None;
+        }
+        if let Some(vector) = self.vector(value) {
+            return Split::of(&vector);
+        }
+        if uniformity.value(value) >= Agreement::Block {
+            return Some(Split::uniform(self.threads, self.divisor(value, 0)));
+        }
+        if let Some(ValueDef::Phi { .. }) = self.body.ssa.definition(value) {
+            return self.split_induction(uniformity, value, depth);
+        }
+        let (_, instruction) = self.body.definition(value)?;
+        let Op::Arithmetic(arithmetic) = instruction.op else { return None };
+        if arithmetic.ty.is_float() || instruction.guard.is_some() {
+            return None;
+        }
+        match arithmetic.operation {
+            Operation::Mov | Operation::Cvt => self.split_source(uniformity, instruction, 0, depth + 1),
+            Operation::Add | Operation::Sub => {
+                let left = self.split_source(uniformity, instruction, 0, depth + 1)?;
+                let right = self.split_source(uniformity, instruction, 1, depth + 1)?;
+                if arithmetic.operation == Operation::Add { left.plus(&right) } else { left.minus(&right) }
+            }
+            Operation::Mad if !arithmetic.flags.has(ArithmeticFlags::HIGH) => {
+                let product = self.product(uniformity, instruction, depth)?;
+                product.plus(&self.split_source(uniformity, instruction, 2, depth + 1)?)
+            }
+            Operation::Mul if !arithmetic.flags.has(ArithmeticFlags::HIGH) => {
+                self.product(uniformity, instruction, depth)
+            }
+            Operation::Shl => {
+                let by = self.body.constant(instruction, 1).filter(|&by| by < 32)?;
+                self.split_source(uniformity, instruction, 0, depth + 1)?.times(1 << by)
+            }
+            _ => None,
+        }
+    }
+
+    fn product(&mut self, uniformity: &Uniformity, instruction: &Instruction, depth: u32) -> Option<Split> {
+        let (constant, other) = match (self.body.constant(instruction, 0), self.body.constant(instruction, 1))
+        {
+            (_, Some(constant)) => (constant, 0),
+            (Some(constant), None) => (constant, 1),
+            (None, None) => {
+                let left = self.split_source(uniformity, instruction, 0, depth + 1)?;
+                let right = self.split_source(uniformity, instruction, 1, depth + 1)?;
+                return left.times_uniform(&right);
+            }
+        };
+        self.split_source(uniformity, instruction, other, depth + 1)?.times(constant as i32 as i64)
+    }
+
+    /// A loop counter: the start's thread part stays, every round adds something uniform.
+    fn split_induction(&mut self, uniformity: &Uniformity, phi: ValueId, depth: u32) -> Option<Split> {
+        let incoming = self.body.ssa.incoming(phi).to_vec();
+        let mut result: Option<Split> = None;
+        let mut step = 0u64;
+        for (_, value) in incoming {
+            match self.step_from(uniformity, phi, value) {
+                Some(divisor) => step = gcd(step, divisor),
+                None => {
+                    let start = self.split(uniformity, value, depth + 1)?;
+                    if result.is_some() {
+                        return None;
+                    }
+                    result = Some(start);
+                }
+            }
+        }
+        let start = result?;
+        Some(Split { divisor: gcd(start.divisor, step), ..start })
+    }
+
+    /// The divisor of what a round adds to `phi` to make `value`.
+    fn step_from(&mut self, uniformity: &Uniformity, phi: ValueId, value: ValueId) -> Option<u64> {
+        let mut value = value;
+        let mut total = 0;
+        for _ in 0..8 {
+            if value == phi {
+                return Some(total);
+            }
+            let (_, instruction) = self.body.definition(value)?;
+            let Op::Arithmetic(Arithmetic { operation: Operation::Add | Operation::Mov, .. }) =
+                instruction.op
+            else {
+                return None;
+            };
+            if instruction.guard.is_some() {
+                return None;
+            }
+            let first = self.body.source_value(instruction, 0);
+            if instruction.operands.sources == 1 {
+                value = first?;
+                continue;
+            }
+            let (next, step) = match (first, self.body.constant(instruction, 1)) {
+                (Some(next), Some(step)) => (next, (step as i64).unsigned_abs()),
+                (Some(next), None) => {
+                    let other = self.body.source_value(instruction, 1);
+                    match other {
+                        Some(other) if uniformity.value(other) >= Agreement::Block => {
+                            (next, self.divisor(other, 0))
+                        }
+                        Some(other) if uniformity.value(next) >= Agreement::Block => {
+                            (other, self.divisor(next, 0))
+                        }
+                        None => match self.body.source(instruction, 1) {
+                            Operand::Special(Special::Ntid(_) | Special::Nctaid(_)) => {
+                                (next, self.divisor_of_operand(self.body.source(instruction, 1)))
+                            }
+                            _ => return None,
+                        },
+                        _ => return None,
+                    }
+                }
+                _ => return None,
+            };
+            total = gcd(total, step);
+            value = next;
+        }
+        None
+    }
+
+    fn divisor_of_operand(&self, operand: Operand) -> u64 {
+        match operand {
+            Operand::Immediate(bits) => (bits as i64).unsigned_abs(),
+            Operand::Special(special) => self.special(special).and_then(|v| v.first().copied()).unwrap_or(1),
+            _ => 1,
+        }
+    }
+
+    /// A number that every value this one can have is a multiple of.
+    fn divisor(&mut self, value: ValueId, depth: u32) -> u64 {
+        if depth > 16 {
+            return 1;
+        }
+        if let Some(vector) = self.vector(value) {
+            return vector.iter().fold(0, |divisor, &v| gcd(divisor, v));
+        }
+        let Some((_, instruction)) = self.body.definition(value) else {
+            let incoming = self.body.ssa.incoming(value).to_vec();
+            let mut divisor = 0;
+            for (_, from) in incoming {
+                let uniformity_free = self.plain_step(value, from);
+                divisor = gcd(divisor, uniformity_free.unwrap_or_else(|| self.divisor(from, depth + 8)));
+            }
+            return divisor.max(1);
+        };
+        let source = |this: &mut Self, index: usize| match this.body.source(instruction, index) {
+            Operand::Register(_) => {
+                this.body.source_value(instruction, index).map_or(1, |value| this.divisor(value, depth + 1))
+            }
+            operand => this.divisor_of_operand(operand),
+        };
+        match instruction.op {
+            Op::Load(access) if access.space == Space::Param => match self.body.source(instruction, 0) {
+                Operand::Parameter { index, offset: 0 } => {
+                    assumed_divisor(&self.launch.shape, index as usize)
+                }
+                _ => 1,
+            },
+            Op::Arithmetic(arithmetic) if !arithmetic.ty.is_float() => match arithmetic.operation {
+                Operation::Mov | Operation::Cvt => source(self, 0),
+                Operation::Add | Operation::Sub => gcd(source(self, 0), source(self, 1)),
+                Operation::Mul if !arithmetic.flags.has(ArithmeticFlags::HIGH) => {
+                    source(self, 0).saturating_mul(source(self, 1))
+                }
+                Operation::Mad if !arithmetic.flags.has(ArithmeticFlags::HIGH) => {
+                    gcd(source(self, 0).saturating_mul(source(self, 1)), source(self, 2))
+                }
+                Operation::Shl => match self.body.constant(instruction, 1) {
+                    Some(by) if by < 32 => source(self, 0).saturating_mul(1 << by),
+                    _ => 1,
+                },
+                Operation::And => {
+                    match self.body.constant(instruction, 1).or(self.body.constant(instruction, 0)) {
+                        Some(mask) if mask != 0 => 1 << mask.trailing_zeros().min(31),
+                        _ => 1,
+                    }
+                }
+                _ => 1,
+            },
+            _ => 1,
+        }
+    }
+
+    /// The constant that a round adds to `phi` to make `value`.
+    fn plain_step(&self, phi: ValueId, value: ValueId) -> Option<u64> {
+        let (_, instruction) = self.body.definition(value)?;
+        let Op::Arithmetic(Arithmetic { operation: Operation::Add, .. }) = instruction.op else {
+            return None;
+        };
+        (self.body.source_value(instruction, 0) == Some(phi))
+            .then(|| self.body.constant(instruction, 1))
+            .flatten()
+            .map(|step| (step as i64).unsigned_abs())
+    }
+}
+
+/// The divisor that an assumption of the form `p2 % 256 == 0` gives a parameter.
+fn assumed_divisor(shape: &LaunchShape, parameter: usize) -> u64 {
+    let mut divisor = 1;
+    for assumption in &shape.assumptions {
+        if assumption.comparison == Relation::Equal
+            && let Expression::Binary(Operator::Remainder, left, right) = &assumption.left
+            && **left == Expression::Variable(Variable::Parameter(parameter))
+            && assumption.right == Expression::Number(0)
+            && let Some(number) = right.evaluate(&|variable| shape.value(variable))
+            && let Ok(number) = u64::try_from(number)
+            && number > 0
+        {
+            divisor = divisor / gcd(divisor, number) * number;
+        }
+    }
+    divisor
+}
+
+fn agreement_of(vector: &[u64]) -> Agreement {
+    let alike = |values: &[u64]| values.windows(2).all(|pair| pair.first() == pair.last());
+    if alike(vector) {
+        Agreement::Block
+    } else if vector.chunks(WARP_SIZE as usize).all(alike) {
+        Agreement::Warp
+    } else {
+        Agreement::Thread
+    }
+}
+
+impl Split {
+    fn of(vector: &[u64]) -> Option<Split> {
+        let parts: Rc<[i64]> = vector.iter().map(|&bits| i64::from(bits as u32 as i32)).collect();
+        Self::from_parts(parts, 0)
+    }
+
+    fn from_parts(parts: Rc<[i64]>, divisor: u64) -> Option<Split> {
+        let (lowest, highest) = (*parts.iter().min()?, *parts.iter().max()?);
+        Some(Split { lowest, highest, parts, divisor })
+    }
+
+    /// A constant.
+    fn exact(threads: u32, constant: i64) -> Split {
+        Split {
+            lowest: constant,
+            highest: constant,
+            parts: vec![constant; threads as usize].into(),
+            divisor: 0,
+        }
+    }
+
+    /// A value that all threads of the block agree on, of which only a divisor is known.
+    fn uniform(threads: u32, divisor: u64) -> Split {
+        Split { divisor, ..Self::exact(threads, 0) }
+    }
+
+    fn join(&self, other: &Split, with: impl Fn(i64, i64) -> Option<i64>) -> Option<Split> {
+        let parts: Option<Rc<[i64]>> =
+            self.parts.iter().zip(other.parts.iter()).map(|(&a, &b)| with(a, b)).collect();
+        Self::from_parts(parts?, gcd(self.divisor, other.divisor))
+    }
+
+    fn plus(&self, other: &Split) -> Option<Split> {
+        self.join(other, i64::checked_add)
+    }
+
+    fn minus(&self, other: &Split) -> Option<Split> {
+        self.join(other, i64::checked_sub)
+    }
+
+    fn times(&self, factor: i64) -> Option<Split> {
+        let parts: Option<Rc<[i64]>> = self.parts.iter().map(|part| part.checked_mul(factor)).collect();
+        Self::from_parts(parts?, self.divisor.checked_mul(factor.unsigned_abs())?)
+    }
+
+    /// The product of two uniform values, or of a uniform one with an exact one.
+    fn times_uniform(&self, other: &Split) -> Option<Split> {
+        let exact = |split: &Split| split.divisor == 0 && split.lowest == split.highest;
+        if exact(other) {
+            return self.times(other.lowest);
+        }
+        if exact(self) {
+            return other.times(self.lowest);
+        }
+        let plain = |split: &Split| split.lowest == 0 && split.highest == 0;
+        (plain(self) && plain(other))
+            .then(|| Split { divisor: self.divisor.saturating_mul(other.divisor), ..self.clone() })
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

@@ -1,0 +1,487 @@
+//! Uniformity: which threads must agree on a value, and under whose condition a block runs.
+//!
+//! The lattice is grid ⊃ cluster ⊃ block ⊃ warp ⊃ thread, after «An abstract interpretation for SPMD
+//! divergence on reducible control flow graphs» (Rosemann, Moll, Hack, POPL 2021), widened by scopes.
+//! Everything starts as uniform as can be and sinks until nothing changes.
+
+use standstill_kernel_ir::{
+    Access, BlockId, Function, Instruction, InstructionId, Op, Operand, Order, ShuffleMode, Space, Special,
+    Terminator, ValueDef, ValueId, VoteMode,
+};
+
+use crate::body::{Base, Body};
+use crate::inline::Helpers;
+use crate::launch::Launch;
+
+/// The widest set of threads that are known to agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Agreement {
+    /// Each thread may have its own value.
+    Thread,
+    /// The threads of a warp agree.
+    Warp,
+    /// The threads of a block agree.
+    Block,
+    /// The threads of a cluster agree.
+    Cluster,
+    /// All threads of the launch agree.
+    Grid,
+}
+
+/// What is known of a kernel's values and blocks.
+pub(crate) struct Uniformity {
+    /// For each value of the SSA view.
+    values: Vec<Agreement>,
+    /// For each block: who agrees on whether it runs.
+    control: Vec<Agreement>,
+    /// For each loop: who agrees on when it is left.
+    exits: Vec<Agreement>,
+    /// For each block: who agrees on its terminator's condition.
+    branches: Vec<Agreement>,
+    /// Whether some loop is left by threads at different times.
+    diverging_exits: bool,
+}
+
+/// What can be said of memory before looking at single accesses.
+struct Memory {
+    /// Bases that atomics or strong accesses touch: loads from them may differ between threads.
+    contended: Vec<Base>,
+    /// An atomic or strong access whose base is not known.
+    contended_anywhere: bool,
+}
+
+impl Uniformity {
+    /// Analyses a kernel. `proved` lists branch blocks whose condition was shown to be the same for the
+    /// whole block by other means.
+    pub(crate) fn of(
+        body: &Body,
+        helpers: &Helpers,
+        launch: &Launch,
+        proved: &[(BlockId, Agreement)],
+    ) -> Uniformity {
+        let count = body.function.blocks.len();
+        let mut state = Uniformity {
+            values: vec![Agreement::Grid; body.ssa.values().len()],
+            control: vec![Agreement::Grid; count],
+            exits: vec![Agreement::Grid; body.loops.len()],
+            branches: vec![Agreement::Grid; count],
+            diverging_exits: false,
+        };
+        let analysis = Analysis {
+            body,
+            helpers,
+            launch,
+            proved,
+            memory: Memory::of(body),
+            selectors: Selectors::of(body),
+        };
+        while analysis.pass(&mut state) {}
+        state
+    }
+
+    /// Who agrees on whether a block runs.
+    pub(crate) fn control(&self, block: BlockId) -> Agreement {
+        self.control.get(block.0 as usize).copied().unwrap_or(Agreement::Thread)
+    }
+
+    /// Who agrees on the condition at the end of a block.
+    pub(crate) fn branch(&self, block: BlockId) -> Agreement {
+        self.branches.get(block.0 as usize).copied().unwrap_or(Agreement::Thread)
+    }
+
+    /// Who agrees on a value.
+    pub(crate) fn value(&self, value: ValueId) -> Agreement {
+        self.values.get(value.0 as usize).copied().unwrap_or(Agreement::Thread)
+    }
+}
+
+impl Memory {
+    fn of(body: &Body) -> Memory {
+        let mut memory = Memory { contended: Vec::new(), contended_anywhere: false };
+        for (index, instruction) in body.function.instructions.iter().enumerate() {
+            let contends = match instruction.op {
+                Op::Atomic { .. } => true,
+                Op::Store(access) | Op::Load(access) => access.order != Order::Weak,
+                _ => false,
+            };
+            if contends {
+                match body.base(InstructionId(index as u32)) {
+                    Base::Unknown => memory.contended_anywhere = true,
+                    base if !memory.contended.contains(&base) => memory.contended.push(base),
+                    _ => {}
+                }
+            }
+        }
+        memory
+    }
+}
+
+/// For each block with phis, the branches that choose between the ways into it: those that a
+/// predecessor stands under and the block itself does not.
+struct Selectors {
+    lists: Vec<(BlockId, Vec<BlockId>)>,
+}
+
+impl Selectors {
+    fn of(body: &Body) -> Selectors {
+        let mut lists = Vec::new();
+        let mut mark = vec![0u32; body.function.blocks.len()];
+        let mut round = 0;
+        let mut stack = Vec::new();
+        for &block in body.flow.reverse_postorder() {
+            if body.ssa.phis(block).is_empty() {
+                continue;
+            }
+            round += 1;
+            let mut fresh = |id: BlockId| match mark.get_mut(id.0 as usize) {
+                Some(seen) if *seen != round => {
+                    *seen = round;
+                    true
+                }
+                _ => false,
+            };
+            stack.clear();
+            stack.extend_from_slice(body.control_dependence.branches(block));
+            while let Some(branch) = stack.pop() {
+                if fresh(branch) {
+                    stack.extend_from_slice(body.control_dependence.branches(branch));
+                }
+            }
+            let mut list = Vec::new();
+            for &from in body.flow.predecessors(block) {
+                if body.flow.successors(from).len() > 1 {
+                    stack.push(from);
+                }
+                stack.extend_from_slice(body.control_dependence.branches(from));
+            }
+            while let Some(branch) = stack.pop() {
+                if fresh(branch) {
+                    list.push(branch);
+                    stack.extend_from_slice(body.control_dependence.branches(branch));
+                }
+            }
+            lists.push((block, list));
+        }
+        lists.sort_unstable_by_key(|(block, _)| *block);
+        Selectors { lists }
+    }
+
+    fn of_block(&self, block: BlockId) -> &[BlockId] {
+        match self.lists.binary_search_by_key(&block, |(block, _)| *block) {
+            Ok(index) => self.lists.get(index).map_or(&[], |(_, list)| list.as_slice()),
+            Err(_) => &[],
+        }
+    }
+}
+
+struct Analysis<'a> {
+    body: &'a Body,
+    helpers: &'a Helpers,
+    launch: &'a Launch,
+    proved: &'a [(BlockId, Agreement)],
+    memory: Memory,
+    selectors: Selectors,
+}
+
+impl Analysis<'_> {
+    /// One sweep in reverse post-order; whether anything sank.
+    fn pass(&self, state: &mut Uniformity) -> bool {
+        let mut changed = false;
+        for &block in self.body.flow.reverse_postorder() {
+            changed |= self.sink_control(state, block);
+            for &value in self.body.ssa.phis(block) {
+                let agreement = self.phi(state, block, value);
+                changed |= sink(&mut state.values, value.0 as usize, agreement);
+            }
+            let Some(range) = self.body.function.blocks.get(block.0 as usize) else { continue };
+            for index in range.first..range.end {
+                let Some(instruction) = self.body.function.instructions.get(index as usize) else { continue };
+                changed |= self.instruction(state, block, InstructionId(index), instruction);
+            }
+            changed |= self.terminator(state, block);
+        }
+        changed
+    }
+
+    fn sink_control(&self, state: &mut Uniformity, block: BlockId) -> bool {
+        let mut agreement = Agreement::Grid;
+        for &branch in self.body.control_dependence.branches(block) {
+            agreement = agreement.min(state.branch(branch)).min(state.control(branch));
+        }
+        sink(&mut state.control, block.0 as usize, agreement)
+    }
+
+    fn phi(&self, state: &Uniformity, block: BlockId, value: ValueId) -> Agreement {
+        let incoming = self.body.ssa.incoming(value);
+        let mut agreement = Agreement::Grid;
+        for &(from, from_value) in incoming {
+            agreement = agreement.min(self.use_of(state, from, from_value));
+        }
+        let mut sources = incoming.iter().map(|&(_, v)| v).filter(|&v| v != value);
+        let first = sources.next();
+        if sources.all(|v| Some(v) == first) {
+            return agreement;
+        }
+        // The ways in differ, so the value differs between threads that come by different ways.
+        for &branch in self.selectors.of_block(block) {
+            agreement = agreement.min(state.branch(branch));
+        }
+        agreement
+    }
+
+    /// Who agrees on what an operand reads in `block`.
+    fn operand(&self, state: &Uniformity, block: BlockId, position: u32, operand: Operand) -> Agreement {
+        match operand {
+            Operand::Register(_) | Operand::Negated(_) | Operand::Address { .. } => {
+                self.body.ssa.at(position).map_or(Agreement::Grid, |value| self.use_of(state, block, value))
+            }
+            Operand::Special(special) => self.special(special),
+            _ => Agreement::Grid,
+        }
+    }
+
+    /// Who agrees on a value as `block` reads it: behind a loop that threads leave at different times,
+    /// each has the value of its own last round.
+    fn use_of(&self, state: &Uniformity, block: BlockId, value: ValueId) -> Agreement {
+        let mut agreement = state.value(value);
+        if agreement == Agreement::Thread || !state.diverging_exits {
+            return agreement;
+        }
+        let defined_in = self.body.ssa.block(value, &self.body.flow);
+        let mut around = defined_in.and_then(|defined_in| self.body.loops.innermost(defined_in));
+        while let Some(id) = around {
+            if self.body.loops.contains(id, block) {
+                break;
+            }
+            agreement = agreement.min(state.exits.get(id.0 as usize).copied().unwrap_or(Agreement::Thread));
+            around = self.body.loops.get(id).and_then(|l| l.parent);
+        }
+        agreement
+    }
+
+    fn special(&self, special: Special) -> Agreement {
+        let one = |extents: Option<[u32; 3]>, axis: u8| {
+            extents.and_then(|e| e.get(usize::from(axis)).copied()) == Some(1)
+        };
+        match special {
+            Special::Tid(axis) if one(self.launch.block, axis) => Agreement::Grid,
+            Special::Tid(axis) => {
+                let below = self.launch.block.map(|b| b.iter().take(usize::from(axis)).product::<u32>());
+                match below {
+                    Some(below) if axis > 0 && below.is_multiple_of(32) => Agreement::Warp,
+                    _ => Agreement::Thread,
+                }
+            }
+            Special::Ctaid(axis) if one(self.launch.grid, axis) => Agreement::Grid,
+            Special::Ctaid(_) | Special::ClusterCtaid(_) | Special::ClusterCtarank => Agreement::Block,
+            Special::ClusterId(_) => Agreement::Cluster,
+            Special::Ntid(_)
+            | Special::Nctaid(_)
+            | Special::NclusterId(_)
+            | Special::ClusterNctaid(_)
+            | Special::ClusterNctarank
+            | Special::IsExplicitCluster
+            | Special::WarpSize
+            | Special::GridId
+            | Special::NsmId
+            | Special::DynamicSharedSize
+            | Special::TotalSharedSize
+            | Special::AggregateSharedSize
+            | Special::CurrentGraphExec
+            | Special::Environment(_) => Agreement::Grid,
+            Special::LaneId
+            | Special::WarpId
+            | Special::NwarpId
+            | Special::SmId
+            | Special::LaneMaskEq
+            | Special::LaneMaskLe
+            | Special::LaneMaskLt
+            | Special::LaneMaskGe
+            | Special::LaneMaskGt
+            | Special::Clock
+            | Special::Clock64
+            | Special::GlobalTimer
+            | Special::Other => Agreement::Thread,
+        }
+    }
+
+    fn instruction(
+        &self,
+        state: &mut Uniformity,
+        block: BlockId,
+        id: InstructionId,
+        instruction: &Instruction,
+    ) -> bool {
+        if instruction.operands.destinations == 0 {
+            return false;
+        }
+        let function = &self.body.function;
+        let first_source = instruction.operands.start + u32::from(instruction.operands.destinations);
+        let source = |index: usize| {
+            let operand =
+                function.sources(instruction.operands).get(index).copied().unwrap_or(Operand::Absent);
+            self.operand(state, block, first_source + index as u32, operand)
+        };
+        let all =
+            || (0..usize::from(instruction.operands.sources)).map(source).min().unwrap_or(Agreement::Grid);
+        let (mut first, mut second) = match instruction.op {
+            Op::Arithmetic(_) => (all(), all()),
+            Op::Load(access) => {
+                let agreement = self.load(state, id, access, source(0));
+                (agreement, agreement)
+            }
+            Op::Shuffle(mode) => {
+                let common = source(0) >= Agreement::Warp;
+                let broadcast = mode == ShuffleMode::Idx && source(1) >= Agreement::Warp;
+                match (common, broadcast) {
+                    (true, _) => (source(0), Agreement::Thread),
+                    (false, true) => (Agreement::Warp, Agreement::Warp),
+                    (false, false) => (Agreement::Thread, Agreement::Thread),
+                }
+            }
+            Op::Vote(VoteMode::Ballot) => (Agreement::Warp, Agreement::Warp),
+            Op::Vote(_) => (source(0).max(Agreement::Warp), Agreement::Warp),
+            Op::Match { all: true } | Op::WarpReduce { .. } => (Agreement::Warp, Agreement::Warp),
+            Op::Elect => (Agreement::Warp, Agreement::Thread),
+            Op::Barrier { .. } => (Agreement::Block, Agreement::Block),
+            Op::Call(call) => {
+                let agreement = self.call(call, all());
+                (agreement, agreement)
+            }
+            _ => (Agreement::Thread, Agreement::Thread),
+        };
+        if let Some(guard) = self.body.ssa.guard(id) {
+            let guard = self.use_of(state, block, guard);
+            first = first.min(guard);
+            second = second.min(guard);
+        }
+        let mut changed = false;
+        for index in 0..usize::from(instruction.operands.destinations) {
+            let Some(value) = self.body.destination_value(instruction, index) else { continue };
+            let mut agreement = if index == 0 { first } else { second };
+            if let Some(ValueDef::Instruction { previous: Some(previous), .. }) =
+                self.body.ssa.definition(value)
+            {
+                agreement = agreement.min(self.use_of(state, block, previous));
+            }
+            changed |= sink(&mut state.values, value.0 as usize, agreement);
+        }
+        changed
+    }
+
+    fn load(&self, state: &Uniformity, id: InstructionId, access: Access, address: Agreement) -> Agreement {
+        match access.space {
+            Space::Param | Space::Const => return address,
+            Space::Local => return self.local_slot(state, id).min(address),
+            _ => {}
+        }
+        if access.order != Order::Weak {
+            return Agreement::Thread;
+        }
+        let base = self.body.base(id);
+        if !access.non_coherent
+            && (self.memory.contended.contains(&base)
+                || (base == Base::Unknown && self.memory.contended_anywhere))
+        {
+            return Agreement::Thread;
+        }
+        if crate::inline::is_shared(access.space) { address.min(Agreement::Block) } else { address }
+    }
+
+    /// Who agrees on a slot of the thread's own stack: those who agree on all that is stored to it.
+    fn local_slot(&self, state: &Uniformity, load: InstructionId) -> Agreement {
+        let slot = self.body.base(load);
+        if slot == Base::Unknown {
+            return Agreement::Thread;
+        }
+        let mut agreement = Agreement::Grid;
+        for &store in &self.body.local_stores {
+            let Some(instruction) = self.body.function.instructions.get(store.0 as usize) else { continue };
+            let base = self.body.base(store);
+            if base != slot && base != Base::Unknown {
+                continue;
+            }
+            let block = self.body.block_of(store);
+            let start = instruction.operands.start + u32::from(instruction.operands.destinations);
+            for (index, &operand) in self.body.function.sources(instruction.operands).iter().enumerate() {
+                agreement = agreement.min(self.operand(state, block, start + index as u32, operand));
+            }
+            agreement = agreement.min(state.control(block));
+        }
+        agreement
+    }
+
+    fn call(&self, call: standstill_kernel_ir::CallId, arguments: Agreement) -> Agreement {
+        use standstill_kernel_ir::Callee;
+        match self.body.function.calls.get(call.0 as usize).map(|call| &call.callee) {
+            Some(Callee::Direct(id)) => match self.helpers.function(*id) {
+                Some(helper) => arguments.min(own_agreement(helper, self)),
+                None => Agreement::Thread,
+            },
+            _ => Agreement::Thread,
+        }
+    }
+
+    fn condition(&self, state: &Uniformity, block: BlockId) -> Agreement {
+        self.body.ssa.terminator(block).map_or(Agreement::Grid, |value| self.use_of(state, block, value))
+    }
+
+    fn terminator(&self, state: &mut Uniformity, block: BlockId) -> bool {
+        let Some(ends) = self.body.function.blocks.get(block.0 as usize) else { return false };
+        let mut agreement = match ends.terminator {
+            Terminator::Branch { .. } => self.condition(state, block),
+            Terminator::Switch { index, .. } => match index {
+                Operand::Special(special) => self.special(special),
+                Operand::Register(_) => self.condition(state, block),
+                _ => Agreement::Grid,
+            },
+            _ => return false,
+        };
+        if let Some((_, proved)) = self.proved.iter().find(|(proved, _)| *proved == block) {
+            agreement = agreement.max(*proved);
+        }
+        let mut changed = sink(&mut state.branches, block.0 as usize, agreement);
+        if agreement == Agreement::Grid {
+            return changed;
+        }
+        let mut around = self.body.loops.innermost(block);
+        while let Some(id) = around {
+            let mut leaves = false;
+            self.body.function.successors(block, |to| leaves |= !self.body.loops.contains(id, to));
+            if leaves {
+                changed |= sink(&mut state.exits, id.0 as usize, agreement);
+                state.diverging_exits = true;
+            }
+            around = self.body.loops.get(id).and_then(|l| l.parent);
+        }
+        changed
+    }
+}
+
+/// Who agrees on what a helper computes beside its arguments: those who agree on all it reads of its thread.
+fn own_agreement(helper: &Function, analysis: &Analysis<'_>) -> Agreement {
+    let mut agreement = Agreement::Grid;
+    for instruction in &helper.instructions {
+        match instruction.op {
+            Op::Arithmetic(_) | Op::Store(_) | Op::Hint => {}
+            Op::Load(access) if access.space == Space::Param => {}
+            _ => return Agreement::Thread,
+        }
+        for operand in helper.sources(instruction.operands) {
+            if let Operand::Special(special) = operand {
+                agreement = agreement.min(analysis.special(*special));
+            }
+        }
+    }
+    agreement
+}
+
+fn sink(slots: &mut [Agreement], index: usize, to: Agreement) -> bool {
+    match slots.get_mut(index) {
+        Some(slot) if *slot > to => {
+            *slot = to;
+            true
+        }
+        _ => false,
+    }
+}
