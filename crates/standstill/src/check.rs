@@ -85,7 +85,10 @@ fn check_one(
             column: 0,
             message: error.message,
         }));
-        let analysis = analyse_text(&text, arguments, &launches, &loaded.registers);
+        let is_main = |file: &str| {
+            loaded.compiled.as_ref().is_some_and(|compiled| compiled.as_typed(file) == shown.as_str())
+        };
+        let analysis = analyse_text(&text, arguments, &launches, &is_main, sources);
         findings.extend(take(analysis, &text, &mut checked));
         keep_shown(text, &findings, sources);
     }
@@ -112,7 +115,8 @@ fn analyse_text(
     text: &PtxText,
     arguments: &CheckArgs,
     launches: &[LaunchComment],
-    registers: &std::collections::HashMap<String, u32>,
+    is_main: &dyn Fn(&str) -> bool,
+    sources: &DiskSources,
 ) -> Analysis {
     let wanted = |symbol: &str| {
         arguments.kernel.is_empty() || arguments.kernel.iter().any(|name| launch::names_kernel(name, symbol))
@@ -125,8 +129,8 @@ fn analyse_text(
             false => Vec::new(),
         },
         platform: arguments.verdict.platform.platform(),
-        gpu: arguments.launch.gpu.as_deref(),
-        registers: &|symbol| registers.get(symbol).copied().or(arguments.launch.regs),
+        is_main,
+        sources,
     })
 }
 

@@ -1,8 +1,13 @@
 //! The one place that calls the engines: PTX text in, findings out.
 
+use std::collections::HashMap;
+
 use standstill_findings::{Coverage, Finding, NotUnderstood, Platform};
 use standstill_kernel_ir::launch::LaunchShape;
+use standstill_kernel_ir::{FunctionKind, Program};
 use standstill_ptx::Lowering;
+use standstill_report::Sources;
+use standstill_static_check::{Options, check};
 
 /// What to analyse, and under which assumptions.
 pub(crate) struct Request<'a> {
@@ -14,10 +19,10 @@ pub(crate) struct Request<'a> {
     pub(crate) shapes: &'a (dyn Fn(&str) -> Vec<LaunchShape> + Sync),
     /// Whose behaviour decides what is an error; `None` for the worst of all.
     pub(crate) platform: Option<Platform>,
-    /// The card whose room decides.
-    pub(crate) gpu: Option<&'a str>,
-    /// Registers of a thread of this kernel, when known.
-    pub(crate) registers: &'a (dyn Fn(&str) -> Option<u32> + Sync),
+    /// Whether a file of the line table is the source that was compiled.
+    pub(crate) is_main: &'a dyn Fn(&str) -> bool,
+    /// Texts of source files, by their names in the line table.
+    pub(crate) sources: &'a (dyn Sources + Sync),
 }
 
 /// A place in the PTX text with what is wrong there.
@@ -53,21 +58,47 @@ pub(crate) fn analyse(request: &Request<'_>) -> Analysis {
         let message = error.kind.to_string();
         (SyntaxProblem { line: place.line, column: place.column, message }, module.errors.count())
     });
-    for function in module.functions.iter().filter(|function| function.entry && function.defined) {
-        let symbol = module.str(function.name);
-        let launches = (request.shapes)(symbol);
-        if launches.is_empty() {
-            continue;
-        }
-        analysis.kernels.push(symbol.to_owned());
-        analysis.coverage.add(Coverage {
-            kernels: 1,
-            launches: launches.len() as u64,
-            operations: module.body(function).len() as u64,
-            widened: 0,
-        });
+    let program = lowering.module();
+    let symbols = || {
+        let kernels = program.functions.iter().filter(|f| f.kind == FunctionKind::Kernel && f.defined);
+        kernels.map(|function| function.name.as_str())
+    };
+    let launches: HashMap<&str, Vec<LaunchShape>> = symbols()
+        .map(|symbol| (symbol, (request.shapes)(symbol)))
+        .filter(|(_, shapes)| !shapes.is_empty())
+        .collect();
+    analysis.kernels = symbols().filter(|symbol| launches.contains_key(symbol)).map(str::to_owned).collect();
+    let main_source = program.files.iter().find(|file| (request.is_main)(file));
+    // A kernel with several launches is checked once for each.
+    let rounds = launches.values().map(Vec::len).max().unwrap_or(0);
+    for round in 0..rounds {
+        let shape = |symbol: &str| launches.get(symbol).and_then(|shapes| shapes.get(round));
+        let outcome = check(
+            &lowering,
+            &Options {
+                input: request.name,
+                main_source: main_source.map(String::as_str),
+                launch: &|symbol| shape(symbol).cloned().unwrap_or_default(),
+                position: &|byte| {
+                    let place = module.position(byte);
+                    (place.line, place.column)
+                },
+                source_line: &|file, line| source_line(request.sources, file, line),
+                platform: request.platform,
+                wanted: &|symbol| shape(symbol).is_some(),
+            },
+        );
+        analysis.findings.extend(outcome.findings);
+        let kernels = if round == 0 { outcome.coverage.kernels } else { 0 };
+        let launches = outcome.coverage.kernels;
+        analysis.coverage.add(Coverage { kernels, launches, ..outcome.coverage });
     }
     analysis
+}
+
+fn source_line(sources: &dyn Sources, file: &str, line: u32) -> Option<String> {
+    let text = sources.text(file)?;
+    text.lines().nth((line as usize).checked_sub(1)?).map(str::to_owned)
 }
 
 /// The opcodes that are not understood, each with its first line.

@@ -2,11 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod common;
 
+use std::path::Path;
+
+use common::{Ran, Workplace};
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// A kernel with nothing wrong in it.
 const GOOD: &str = "\
@@ -19,71 +20,6 @@ const GOOD: &str = "\
     ret;
 }
 ";
-
-struct Workplace {
-    folder: TempDir,
-}
-
-impl Workplace {
-    fn new() -> Workplace {
-        Workplace { folder: tempfile::tempdir().unwrap() }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        std::fs::write(self.path(name), content).unwrap();
-        self.path(name)
-    }
-
-    fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_standstill"));
-        command.current_dir(self.folder.path());
-        command
-    }
-
-    /// Runs the command in this folder.
-    fn run(&self, arguments: &[&str]) -> Ran {
-        Ran(self.command().args(arguments).output().unwrap())
-    }
-}
-
-struct Ran(Output);
-
-impl Ran {
-    #[track_caller]
-    fn exits(self, code: i32) -> Ran {
-        assert_eq!(self.0.status.code(), Some(code), "{}\n{}", self.out(), self.err());
-        assert!(!self.err().contains("panicked"), "{}", self.err());
-        self
-    }
-
-    #[track_caller]
-    fn says(self, part: &str) -> Ran {
-        assert!(self.err().contains(part), "expected {part:?} in\n{}", self.err());
-        self
-    }
-
-    #[track_caller]
-    fn prints(self, part: &str) -> Ran {
-        assert!(self.out().contains(part), "expected {part:?} in\n{}", self.out());
-        self
-    }
-
-    fn out(&self) -> String {
-        String::from_utf8_lossy(&self.0.stdout).into_owned()
-    }
-
-    fn err(&self) -> String {
-        String::from_utf8_lossy(&self.0.stderr).into_owned()
-    }
-
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.out()).unwrap_or_else(|error| panic!("{error}: {}", self.out()))
-    }
-}
 
 fn json_of(path: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
@@ -299,7 +235,7 @@ fn without_a_compiler_the_three_ways_are_named() {
         .unwrap();
     // A toolkit in its default place is found without PATH.
     if !Path::new("/usr/local/cuda/bin/nvcc").exists() {
-        Ran(output).exits(2).says("--nvcc").says("--fetch-nvcc");
+        Ran::new(output).exits(2).says("--nvcc").says("--fetch-nvcc");
     }
     place.run(&["check", "a.cu", "--nvcc", "no-such-nvcc"]).exits(2).says("no-such-nvcc");
 }
