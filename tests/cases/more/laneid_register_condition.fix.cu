@@ -1,0 +1,42 @@
+// case: laneid_register_condition
+// rule: none
+// where: static
+// nvidia: completes
+// launch: block=64 grid=1
+// why: the lane only chooses the value
+#include <cstdio>
+#include <cuda_runtime.h>
+#define CK(x) do { cudaError_t e_ = (x); if (e_ != cudaSuccess) { \
+  std::printf("line %d: %s\n", __LINE__, cudaGetErrorString(e_)); return 1; } } while (0)
+__device__ __forceinline__ unsigned lane() {
+  unsigned l;
+  asm("mov.u32 %0, %%laneid;" : "=r"(l));
+  return l;
+}
+__global__ void edges(const int *in, int *out) {
+  __shared__ int s[64];
+  int t = threadIdx.x, v = in[t];
+  s[t] = v;
+  __syncthreads();
+  if (lane() % 8 != 0) {
+    v -= s[t - 1];
+  }
+  out[t] = v;
+}
+static int want(const int *in, int i) { return i % 8 ? in[i] - in[i - 1] : in[i]; }
+int main() {
+  static int h_in[64], h_out[64];
+  int *in, *out, bad = 0;
+  for (int i = 0; i < 64; ++i) h_in[i] = (i * 37 + 11) % 1009 + 1;
+  CK(cudaMalloc(&in, sizeof h_in));
+  CK(cudaMalloc(&out, sizeof h_out));
+  CK(cudaMemcpy(in, h_in, sizeof h_in, cudaMemcpyHostToDevice));
+  CK(cudaMemset(out, 0xff, sizeof h_out));
+  edges<<<1, 64>>>(in, out);
+  CK(cudaGetLastError());
+  CK(cudaDeviceSynchronize());
+  CK(cudaMemcpy(h_out, out, sizeof h_out, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < 64; ++i) bad += h_out[i] != want(h_in, i);
+  std::printf("elements=%d mismatches=%d\n", 64, bad);
+  return bad ? 2 : 0;
+}
