@@ -381,3 +381,12 @@ fn what_is_not_understood_is_counted() {
     let module = parse(".entry k() { frob.a 1; frob.a 2; frob.b x; add.s32 a, b, c; }");
     assert_eq!(Lowering::new(&module).opaque_counts(), [("frob.a", 2), ("frob.b", 1)]);
 }
+
+#[test]
+fn registers_as_parameters() {
+    check_module(
+        ".func (.reg .b32 %o) f(.param .b32 x, .reg .b32 %a) { .reg .b32 %r<2>; ld.param.b32 %r1, [x]; add.s32 %o, %a, %r1; ret; }",
+        0,
+        "b0:\n  Mov.B32 %r1 <- t0\n  Add.S32 %o <- %a, %r1\n  Return",
+    );
+}

@@ -7,10 +7,10 @@ use standstill_kernel_ir::{
 };
 
 use crate::lower::function::Body;
+use crate::lower::labels::Targets;
 use crate::lower::names::{Binding, Parcel};
 use crate::span::offset;
 use crate::syntax::operand::{GroupKind, Operand, OperandRef, Operands};
-use crate::syntax::statement::StatementKind;
 
 /// Something passed or returned: a register, or a parcel whose pieces are known at the body's end.
 #[derive(Clone, Copy)]
@@ -30,11 +30,10 @@ pub(super) struct PendingCall {
 
 impl<'m, 'a> Body<'_, 'm, 'a> {
     /// `call (results), callee, (arguments), targets`. Returns whether the callee never returns.
-    pub(super) fn call(&mut self, operands: Operands<'m>, place: u32) -> bool {
+    pub(super) fn call(&mut self, operands: Operands<'m>, list: Targets, place: u32) -> bool {
         let mut results = SmallVec::new();
         let mut arguments = SmallVec::new();
         let mut callee: Option<OperandRef<'m>> = None;
-        let mut table = None;
         for operand in operands {
             match (operand.group(), callee) {
                 (Some(GroupKind::List), None) => {
@@ -44,10 +43,11 @@ impl<'m, 'a> Body<'_, 'm, 'a> {
                     arguments = operand.members().map(|argument| self.passed(argument, place)).collect();
                 }
                 (_, None) => callee = Some(operand),
-                (_, Some(_)) => table = Some(operand.operand),
+                // A list of targets or a prototype, which has been looked up.
+                (_, Some(_)) => {}
             }
         }
-        let (callee, target) = self.callee(callee, table);
+        let (callee, target) = self.callee(callee, list);
         let never_returns = self.never_returns(&callee);
         let call = self.out.calls.len();
         self.out.calls.push(CallSite { callee, arguments: Vec::new(), results: Vec::new() });
@@ -84,11 +84,7 @@ impl<'m, 'a> Body<'_, 'm, 'a> {
         Passed::Register(register)
     }
 
-    fn callee(
-        &mut self,
-        callee: Option<OperandRef<'m>>,
-        table: Option<Operand>,
-    ) -> (Callee, Option<IrOperand>) {
+    fn callee(&mut self, callee: Option<OperandRef<'m>>, list: Targets) -> (Callee, Option<IrOperand>) {
         let lowering = self.lowering;
         match callee.map(|callee| callee.operand) {
             Some(Operand::Name(name)) => {
@@ -100,35 +96,22 @@ impl<'m, 'a> Body<'_, 'm, 'a> {
                 (callee, None)
             }
             Some(Operand::Register(register)) => {
-                let targets = match table {
-                    Some(Operand::Name(table)) => self.call_targets(lowering.module.str(table)),
-                    _ => Vec::new(),
-                };
+                let targets = self.call_targets(list);
                 (Callee::Indirect(targets), Some(IrOperand::Register(Register(register.0))))
             }
             _ => (Callee::Indirect(Vec::new()), None),
         }
     }
 
-    /// The functions of the `.calltargets` list that `table` names; none for a prototype.
-    fn call_targets(&self, table: &str) -> Vec<FunctionId> {
+    /// The functions of a `.calltargets` list; none where there is none, or where lists and calls together
+    /// are longer than any compiler writes.
+    fn call_targets(&mut self, list: Targets) -> Vec<FunctionId> {
+        if !self.spend(list.count) {
+            return Vec::new();
+        }
         let lowering = self.lowering;
-        let Some(syntax) = lowering.function_syntax(self.out.id) else { return Vec::new() };
-        let body = lowering.module.body(syntax);
-        let names = body.windows(2).find_map(|pair| match pair {
-            [label, list] => match (label.kind, list.kind) {
-                (StatementKind::Label(name), StatementKind::Targets { first, slots })
-                    if lowering.module.str(name) == table =>
-                {
-                    Some(lowering.module.operands(first, slots))
-                }
-                _ => None,
-            },
-            _ => None,
-        });
-        names
-            .into_iter()
-            .flatten()
+        let operands = lowering.module.operands(list.first, list.count);
+        operands
             .filter_map(|operand| match operand.operand {
                 Operand::Name(name) => match lowering.names.get(lowering.module.str(name)) {
                     Some(&Symbol::Function(id)) => Some(FunctionId(id)),
@@ -246,12 +229,16 @@ impl<'m, 'a> Body<'_, 'm, 'a> {
         }
     }
 
-    fn passed_pieces(&self, passed: &[Passed]) -> Vec<Piece> {
+    fn passed_pieces(&mut self, passed: &[Passed]) -> Vec<Piece> {
         let mut pieces = Vec::new();
         for (passed, index) in passed.iter().zip(0u32..) {
             match *passed {
                 Passed::Register(register) => pieces.push(Piece { index, offset: 0, register }),
-                Passed::Parcel(parcel) => pieces.extend(self.pieces.of(parcel, index)),
+                Passed::Parcel(parcel) => {
+                    if self.spend(offset(self.pieces.of(parcel, index).count())) {
+                        pieces.extend(self.pieces.of(parcel, index));
+                    }
+                }
             }
         }
         // More operands than an instruction can have are no call that a compiler writes.

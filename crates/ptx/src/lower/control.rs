@@ -80,8 +80,8 @@ impl<'m> Body<'_, 'm, '_> {
                 Some(self.switch(targets, operands))
             }
             Action::Call => {
-                self.labels.next_use();
-                self.call(operands, place).then_some(Terminator::Trap)
+                let list = self.labels.next_use();
+                self.call(operands, list, place).then_some(Terminator::Trap)
             }
             Action::Op(op) => {
                 self.operation(op, meaning, None, operands, place);
@@ -104,12 +104,24 @@ impl<'m> Body<'_, 'm, '_> {
         }
         let index = self.out.operands.get(start).copied().unwrap_or(IrOperand::Absent);
         self.out.operands.truncate(start);
-        if targets.count == 0 {
+        if targets.count == 0 || !self.spend(targets.count) {
             // Without its list nothing is known of where it goes.
             self.list_unknown("brx.idx");
             return Terminator::Trap;
         }
         Terminator::Switch { index, first: targets.first, count: targets.count }
+    }
+
+    /// Takes from what the function may list more than once: targets of jumps and calls, pieces passed.
+    /// Compilers list little; without a limit a text could make work that grows with its square.
+    pub(super) fn spend(&mut self, count: u32) -> bool {
+        match self.allowance.checked_sub(count) {
+            Some(rest) => {
+                self.allowance = rest;
+                true
+            }
+            None => false,
+        }
     }
 
     /// Lists something that could not be lowered.

@@ -1,5 +1,7 @@
 //! One function: declarations, statements, operations.
 
+use std::slice::Iter;
+
 use rustc_hash::FxHashMap;
 use standstill_kernel_ir::{
     Arithmetic, ArithmeticFlags, BooleanOperation, Comparison, Function, FunctionId, Guard, Instruction,
@@ -17,7 +19,7 @@ use crate::span::offset;
 use crate::syntax::function::FunctionSyntax;
 use crate::syntax::operand::Operands;
 use crate::syntax::statement::{Statement, StatementKind};
-use crate::syntax::variable::{Variable, VariableSpace};
+use crate::syntax::variable::{RegisterDeclaration, Variable, VariableSpace};
 
 pub(super) struct Body<'l, 'm, 'a> {
     pub(super) lowering: &'l Lowering<'m, 'a>,
@@ -41,7 +43,12 @@ pub(super) struct Body<'l, 'm, 'a> {
     pub(super) taken: FxHashMap<Parcel, u32>,
     results: Vec<Parcel>,
     parameters: Vec<Parcel>,
+    /// What may still be listed more than once.
+    pub(super) allowance: u32,
 }
+
+/// Targets and pieces that a function may list more than once.
+const ALLOWANCE: u32 = 1 << 22;
 
 /// Lowers the body of a function.
 pub(super) fn lower(lowering: &Lowering<'_, '_>, id: FunctionId, syntax: &FunctionSyntax) -> Function {
@@ -80,6 +87,7 @@ pub(super) fn lower(lowering: &Lowering<'_, '_>, id: FunctionId, syntax: &Functi
         taken: FxHashMap::default(),
         results: Vec::new(),
         parameters: Vec::new(),
+        allowance: ALLOWANCE,
     };
     body.declarations(syntax);
     body.statements(statements);
@@ -98,21 +106,23 @@ impl<'m, 'a> Body<'_, 'm, 'a> {
                 registers.fill(RegisterInfo { ty });
             }
         }
+        // Parameters and results that are registers were declared first, in this order.
+        let mut declared = module.registers(syntax).iter();
+        for result in module.results(syntax) {
+            let parcel = self.parcel(&mut declared, result);
+            self.results.push(parcel);
+            self.names.bind(module.str(result.name), Binding::Parcel(parcel));
+        }
         for (parameter, index) in module.parameters(syntax).iter().zip(0u32..) {
             self.out.parameters.push(self.parameter(parameter));
             let name = module.str(parameter.name);
             if syntax.entry {
                 self.names.bind(name, Binding::Parameter(index));
             } else {
-                let parcel = self.parcel(syntax, parameter);
+                let parcel = self.parcel(&mut declared, parameter);
                 self.parameters.push(parcel);
                 self.names.bind(name, Binding::Parcel(parcel));
             }
-        }
-        for result in module.results(syntax) {
-            let parcel = self.parcel(syntax, result);
-            self.results.push(parcel);
-            self.names.bind(module.str(result.name), Binding::Parcel(parcel));
         }
     }
 
@@ -129,14 +139,13 @@ impl<'m, 'a> Body<'_, 'm, 'a> {
 
     /// The parcel of a device function's parameter or result. One that is declared as a register is that
     /// register.
-    fn parcel(&mut self, syntax: &FunctionSyntax, variable: &Variable) -> Parcel {
+    fn parcel(&mut self, declared: &mut Iter<'_, RegisterDeclaration>, variable: &Variable) -> Parcel {
         let parcel = self.pieces.new_parcel();
-        if variable.space == VariableSpace::Register {
-            let declared = self.lowering.module.registers(syntax);
-            let found = declared.iter().find(|declaration| declaration.name == variable.name);
-            if let Some(declaration) = found {
-                self.pieces.register(parcel, 0, || Register(declaration.first));
-            }
+        if variable.space == VariableSpace::Register
+            && !variable.name.is_empty()
+            && let Some(declaration) = declared.next()
+        {
+            self.pieces.register(parcel, 0, || Register(declaration.first));
         }
         parcel
     }

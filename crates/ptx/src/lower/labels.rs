@@ -17,7 +17,8 @@ impl LabelId {
     pub(super) const UNDECLARED: Self = Self(u32::MAX);
 }
 
-/// The labels that one jump names, as a range of [`Labels::targets`].
+/// The labels that one jump names, as a range of [`Labels::targets`]; for an indirect call the operand slots
+/// of its `.calltargets` list.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Targets {
     pub(super) first: u32,
@@ -131,7 +132,20 @@ impl<'m, 'a> Finder<'_, 'm, 'a> {
                 Some(table) => self.list(table, scope),
                 None => Targets::default(),
             },
-            _ => Targets::default(),
+            _ => match last_name(operands).and_then(|table| self.table(table, scope)) {
+                Some((first, count, _)) => Targets { first, count },
+                None => Targets::default(),
+            },
+        }
+    }
+
+    /// The operand slots of the list that a label names, and the label.
+    fn table(&self, table: Span, scope: u32) -> Option<(u32, u32, LabelId)> {
+        let label = self.find(table, scope)?;
+        let (at, _) = self.places.get(label.0 as usize)?;
+        match self.body.get(*at as usize + 1)?.kind {
+            StatementKind::Targets { first, slots } => Some((first, slots, label)),
+            _ => None,
         }
     }
 
@@ -166,18 +180,13 @@ impl<'m, 'a> Finder<'_, 'm, 'a> {
 
     /// The labels of a `.branchtargets` list, by the label before it.
     fn list(&mut self, table: Span, scope: u32) -> Targets {
-        let Some(label) = self.find(table, scope) else { return Targets::default() };
+        let Some((first, slots, label)) = self.table(table, scope) else { return Targets::default() };
         if let Some(&known) = self.lists.get(&label.0) {
             return known;
         }
-        let Some(&(at, scope)) = self.places.get(label.0 as usize) else { return Targets::default() };
-        let Some(Statement { kind: StatementKind::Targets { first, slots }, .. }) =
-            self.body.get(at as usize + 1)
-        else {
-            return Targets::default();
-        };
+        let scope = self.places.get(label.0 as usize).map_or(0, |place| place.1);
         let start = offset(self.labels.targets.len());
-        for operand in self.lowering.module.operands(*first, *slots) {
+        for operand in self.lowering.module.operands(first, slots) {
             let label = self.label(operand.operand, scope);
             self.name(label);
         }
