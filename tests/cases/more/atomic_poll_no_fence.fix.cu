@@ -1,5 +1,6 @@
 // case: atomic_poll_no_fence
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=64 grid=2

@@ -1,6 +1,7 @@
 // case: block_fence_object
 // rule: scope-too-narrow
 // also: missing-acquire, global-race
+// h200: exit 0
 // where: both
 // nvidia: wrong-result
 // launch: block=32 grid=2

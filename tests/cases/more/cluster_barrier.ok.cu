@@ -1,5 +1,6 @@
 // case: cluster_barrier
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=64 grid=4 cluster=2

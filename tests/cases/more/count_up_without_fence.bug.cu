@@ -1,6 +1,7 @@
 // case: count_up_without_fence
 // rule: missing-release
 // also: global-race
+// h200: exit 0
 // where: both
 // nvidia: wrong-result
 // launch: block=64 grid=5

@@ -1,5 +1,6 @@
 // case: count_up_without_fence
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=64 grid=5

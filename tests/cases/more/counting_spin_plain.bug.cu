@@ -1,6 +1,7 @@
 // case: counting_spin_plain
 // rule: hoistable-spin
 // also: non-terminating-loop
+// h200: exit 0
 // where: static
 // nvidia: hangs
 // launch: block=64 grid=1

@@ -1,6 +1,7 @@
 // case: device_atomic_object_relaxed
 // rule: missing-acquire
 // also: global-race
+// h200: exit 0
 // where: both
 // nvidia: wrong-result
 // launch: block=32 grid=2

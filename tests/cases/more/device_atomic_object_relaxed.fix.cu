@@ -1,5 +1,6 @@
 // case: device_atomic_object_relaxed
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=32 grid=2

@@ -1,5 +1,6 @@
 // case: guard_always_true
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=256 grid=1

@@ -1,6 +1,7 @@
 // case: lane_waits_behind_syncwarp
 // rule: wait-cycle
 // also: warp-mask
+// h200: hangs
 // where: static
 // nvidia: hangs
 // launch: block=32 grid=1

@@ -1,5 +1,6 @@
 // case: lane_waits_behind_syncwarp
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=32 grid=1

@@ -1,5 +1,6 @@
 // case: lock_shared_all_lanes
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=96 grid=1

@@ -1,7 +1,8 @@
 // case: mask_smaller_than_callers
 // rule: warp-mask
+// h200: exit 1 (illegal instruction)
 // where: static
-// nvidia: undefined
+// nvidia: error
 // launch: block=64 grid=1
 // why: lanes 0-15 execute the shuffle, the mask names only lanes 0-7
 #include <cstdio>

@@ -1,5 +1,6 @@
 // case: mask_smaller_than_callers
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=64 grid=1

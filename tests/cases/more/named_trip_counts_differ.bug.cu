@@ -1,5 +1,6 @@
 // case: named_trip_counts_differ
 // rule: barrier-count
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=64 grid=1

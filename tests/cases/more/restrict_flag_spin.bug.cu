@@ -1,6 +1,7 @@
 // case: restrict_flag_spin
 // rule: hoistable-spin
 // also: non-terminating-loop
+// h200: hangs
 // where: static
 // nvidia: hangs
 // launch: block=32 grid=2

@@ -1,5 +1,6 @@
 // case: return_before_vote
 // rule: early-exit-barrier
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=256 grid=4

@@ -1,5 +1,6 @@
 // case: returned_by_helper
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=96 grid=2

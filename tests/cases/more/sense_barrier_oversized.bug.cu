@@ -1,5 +1,6 @@
 // case: sense_barrier_oversized
 // rule: grid-residency
+// h200: hangs
 // where: static
 // nvidia: hangs
 // launch: block=1024 grid=32768

@@ -1,5 +1,6 @@
 // case: sense_barrier_oversized
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=1024 grid=4

@@ -1,6 +1,7 @@
 // case: spin_holds_named_barrier
 // rule: wait-cycle
 // also: barrier-count
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=128 grid=1

@@ -1,5 +1,6 @@
 // case: step_rounds_to_zero
 // rule: non-terminating-loop
+// h200: hangs
 // where: static
 // nvidia: hangs
 // launch: block=128 grid=1

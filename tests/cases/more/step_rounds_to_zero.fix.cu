@@ -1,5 +1,6 @@
 // case: step_rounds_to_zero
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=128 grid=1

@@ -1,5 +1,6 @@
 // case: three_producer_warps
 // rule: barrier-count
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=256 grid=1

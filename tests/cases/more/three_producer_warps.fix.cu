@@ -1,5 +1,6 @@
 // case: three_producer_warps
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=256 grid=1

@@ -1,5 +1,6 @@
 // case: through_local_array
 // rule: divergent-barrier
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=64 grid=1

@@ -1,5 +1,6 @@
 // case: volatile_poll_with_barrier
 // rule: divergent-barrier
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=64 grid=2

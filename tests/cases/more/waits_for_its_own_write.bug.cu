@@ -1,5 +1,6 @@
 // case: waits_for_its_own_write
 // rule: wait-cycle
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=64 grid=2

@@ -1,5 +1,6 @@
 // case: waits_for_its_own_write
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=64 grid=2

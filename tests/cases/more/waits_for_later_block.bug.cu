@@ -1,6 +1,7 @@
 // case: waits_for_later_block
 // rule: grid-residency
 // also: wait-cycle
+// h200: hangs
 // where: static
 // nvidia: hangs
 // launch: block=512 grid=60000

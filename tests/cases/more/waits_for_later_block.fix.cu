@@ -1,5 +1,6 @@
 // case: waits_for_later_block
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=512 grid=4

@@ -1,5 +1,6 @@
 // case: warp_ring_shared
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=128 grid=1
