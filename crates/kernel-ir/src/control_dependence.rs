@@ -62,8 +62,10 @@ pub struct Influence<'a> {
     post: &'a PostDominators,
     region: Vec<BlockId>,
     joins: Vec<BlockId>,
-    /// The branch for which a block was put into the region.
+    /// The question for which a block was put into the region.
     in_region: Vec<u32>,
+    /// Number of questions asked.
+    question: u32,
     /// The side of the branch, or the join, whose paths reach each block; [`NOWHERE`] when none is known.
     label: Vec<u32>,
     is_join: Vec<bool>,
@@ -82,7 +84,8 @@ impl<'a> Influence<'a> {
             post,
             region: Vec::new(),
             joins: Vec::new(),
-            in_region: vec![u32::MAX; count],
+            in_region: vec![0; count],
+            question: 0,
             label: vec![NOWHERE; count],
             is_join: vec![false; count],
             stack: Vec::new(),
@@ -125,7 +128,7 @@ impl<'a> Influence<'a> {
             self.is_join[block.0 as usize] = false;
         }
         // A join that is found after its block had a label makes labels further on wrong: start again.
-        while self.spread_labels(branch, stop, &targets) {}
+        while self.spread_labels(branch, &targets) {}
         self.joins.extend(targets.iter().filter(|block| self.is_join[block.0 as usize]));
         targets.clear();
         self.stack = targets;
@@ -133,7 +136,7 @@ impl<'a> Influence<'a> {
     }
 
     /// Gives blocks labels until nothing changes. True when a join was found that had a label before.
-    fn spread_labels(&mut self, branch: BlockId, stop: Option<BlockId>, targets: &[BlockId]) -> bool {
+    fn spread_labels(&mut self, branch: BlockId, targets: &[BlockId]) -> bool {
         for &block in targets {
             let own = block.0 as usize;
             self.label[own] = if self.is_join[own] { block.0 } else { NOWHERE };
@@ -148,7 +151,7 @@ impl<'a> Influence<'a> {
                 }
                 let mut label = NOWHERE;
                 for &from in self.flow.predecessors(block) {
-                    let other = self.label_along(branch, stop, from, block);
+                    let other = self.label_along(branch, from, block);
                     if other != NOWHERE {
                         self.is_join[own] |= label != NOWHERE && label != other;
                         label = other;
@@ -167,11 +170,11 @@ impl<'a> Influence<'a> {
     }
 
     /// The label that an edge brings: the branch's edges begin labels, other edges hand them on, and
-    /// nothing goes past the post-dominator.
-    fn label_along(&self, branch: BlockId, stop: Option<BlockId>, from: BlockId, to: BlockId) -> u32 {
+    /// nothing goes past the post-dominator, which is not in the region.
+    fn label_along(&self, branch: BlockId, from: BlockId, to: BlockId) -> u32 {
         if from == branch {
             to.0
-        } else if Some(from) == stop || self.in_region[from.0 as usize] != branch.0 {
+        } else if self.in_region[from.0 as usize] != self.question {
             NOWHERE
         } else {
             self.label[from.0 as usize]
@@ -180,15 +183,20 @@ impl<'a> Influence<'a> {
 
     fn find_region(&mut self, branch: BlockId) {
         self.region.clear();
-        self.in_region.fill(u32::MAX);
+        self.question = self.question.wrapping_add(1);
+        if self.question == 0 {
+            self.in_region.fill(0);
+            self.question = 1;
+        }
+        let question = self.question;
         let stop = self.post.immediate(branch);
         self.stack.clear();
         self.stack.push(branch);
         while let Some(block) = self.stack.pop() {
             for &to in self.flow.successors(block) {
                 let seen = &mut self.in_region[to.0 as usize];
-                if Some(to) != stop && *seen != branch.0 {
-                    *seen = branch.0;
+                if Some(to) != stop && *seen != question {
+                    *seen = question;
                     self.region.push(to);
                     self.stack.push(to);
                 }

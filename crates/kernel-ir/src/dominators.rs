@@ -53,14 +53,11 @@ impl Tree {
 
     /// Builds the tree of a graph with a root by the semi-NCA algorithm (Georgiadis, «Linear-Time
     /// Algorithms for Dominators and Related Problems», 2005), without recursion.
-    ///
-    /// `from_root` marks nodes that the root leads to besides its own `forward` edges.
     fn build<'a>(
         count: usize,
         root: u32,
         forward: impl Fn(u32) -> &'a [BlockId],
         backward: impl Fn(u32) -> &'a [BlockId],
-        from_root: impl Fn(u32) -> bool,
     ) -> Tree {
         // Depth-first numbers; everything below works on numbers.
         let mut number = vec![ABSENT; count];
@@ -96,9 +93,6 @@ impl Tree {
                     let best = evaluate(before, own + 1, &mut parent, &mut label, &semi, &mut path);
                     least = least.min(semi[best as usize]);
                 }
-            }
-            if from_root(node) {
-                least = 0;
             }
             semi[own as usize] = least;
         }
@@ -195,7 +189,7 @@ impl Dominators {
         }
         let forward = |node| flow.successors(BlockId(node));
         let backward = |node| flow.predecessors(BlockId(node));
-        let tree = Tree::build(flow.block_count(), 0, forward, backward, |_| false);
+        let tree = Tree::build(flow.block_count(), 0, forward, backward);
         let preorder = tree.preorder.iter().map(|&node| BlockId(node)).collect();
         Dominators { tree, preorder }
     }
@@ -258,16 +252,13 @@ impl PostDominators {
             .collect();
         let endless = endless_blocks(flow, &ends);
         ends.extend_from_slice(&endless);
-        let mut leads_to_exit = vec![false; exit as usize + 1];
-        for block in &ends {
-            leads_to_exit[block.0 as usize] = true;
-        }
+        // No other end leads to an end, so that the exit is the parent of each in the walk, and their edges
+        // from the exit need not be among the backward ones.
         let tree = Tree::build(
             exit as usize + 1,
             exit,
             |node| if node == exit { ends.as_slice() } else { flow.predecessors(BlockId(node)) },
             |node| flow.successors(BlockId(node)),
-            |node| leads_to_exit[node as usize],
         );
         PostDominators { tree, exit, endless }
     }

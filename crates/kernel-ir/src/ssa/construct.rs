@@ -45,6 +45,17 @@ enum EventKind {
 /// Registers of one block as bits.
 type Bits = [u64; BATCH_WORDS];
 
+/// Positions of the bits that are set.
+fn set_bits(bits: Bits) -> impl Iterator<Item = usize> {
+    bits.into_iter().enumerate().flat_map(|(word, mut bits)| {
+        std::iter::from_fn(move || {
+            let bit = bits.checked_ilog2()? as usize;
+            bits ^= 1 << bit;
+            Some(word * 64 + bit)
+        })
+    })
+}
+
 struct Builder<'a> {
     function: &'a Function,
     flow: &'a ControlFlow,
@@ -332,10 +343,7 @@ impl Builder<'_> {
         }
         for &join in joins {
             let predecessors = self.flow.predecessors(join).len() + usize::from(join.0 == 0);
-            for (bit, &register) in registers.iter().enumerate() {
-                if phis[join.0 as usize][bit / 64] >> (bit % 64) & 1 == 0 {
-                    continue;
-                }
+            for &register in set_bits(phis[join.0 as usize]).filter_map(|bit| registers.get(bit)) {
                 let first = self.ssa.incoming.len() as u32;
                 let incoming = (Ssa::OUTSIDE, ValueId(ABSENT));
                 self.ssa.incoming.resize(first as usize + predecessors, incoming);

@@ -79,6 +79,13 @@ fn double_precision_nans_keep_their_payload() {
 }
 
 #[test]
+fn a_quotient_just_above_a_tie() {
+    let below_one = 1.0f64.next_down();
+    let found = softfloat::divide(Format::F64, d(1.0), d(below_one), Rounding::Nearest);
+    assert_eq!(found, Some(d(1.0f64.next_up())));
+}
+
+#[test]
 fn half_precision() {
     let (one, two, nan) = (0x3c00, 0x4000, 0x7fff);
     check(op(Operation::Add, Type::F16, RN), &[one, one], &[two]);
@@ -234,7 +241,17 @@ fn doubles() -> impl Strategy<Value = f64> {
     prop_oneof![
         any::<u64>().prop_map(f64::from_bits),
         (any::<i32>(), -60i32..60).prop_map(|(value, power)| f64::from(value) * 2f64.powi(power)),
-        prop::sample::select(vec![0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::MIN_POSITIVE, f64::MAX, 5e-324]),
+        prop::sample::select(vec![
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            f64::INFINITY,
+            f64::MIN_POSITIVE,
+            f64::MAX,
+            5e-324,
+            1.0f64.next_down()
+        ]),
     ]
 }
 
@@ -242,7 +259,17 @@ fn singles() -> impl Strategy<Value = f32> {
     prop_oneof![
         any::<u32>().prop_map(f32::from_bits),
         (any::<i16>(), -60i32..60).prop_map(|(value, power)| f32::from(value) * 2f32.powi(power)),
-        prop::sample::select(vec![0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::MIN_POSITIVE, f32::MAX, 1e-45]),
+        prop::sample::select(vec![
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            f32::INFINITY,
+            f32::MIN_POSITIVE,
+            f32::MAX,
+            1e-45,
+            1.0f32.next_down()
+        ]),
     ]
 }
 
