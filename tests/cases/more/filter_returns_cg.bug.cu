@@ -1,5 +1,6 @@
 // case: filter_returns_cg
 // rule: early-exit-barrier
+// also: divergent-barrier
 // h200: exit 0
 // where: static
 // nvidia: completes

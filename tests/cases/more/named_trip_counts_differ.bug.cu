@@ -1,5 +1,6 @@
 // case: named_trip_counts_differ
 // rule: barrier-count
+// also: divergent-barrier
 // h200: hangs
 // where: both
 // nvidia: hangs

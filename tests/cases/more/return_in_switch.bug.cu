@@ -1,5 +1,6 @@
 // case: return_in_switch
 // rule: early-exit-barrier
+// also: divergent-barrier
 // h200: exit 0
 // where: static
 // nvidia: completes

@@ -9,7 +9,9 @@
 #include <cuda_runtime.h>
 #define CK(x) do { cudaError_t e_ = (x); if (e_ != cudaSuccess) { \
   std::printf("line %d: %s\n", __LINE__, cudaGetErrorString(e_)); return 1; } } while (0)
-__device__ void store_release(unsigned *p, unsigned v) { asm volatile("st.release.cta.shared.u32 [%0], %1;" ::"r"((unsigned)__cvta_generic_to_shared(p)), "r"(v) : "memory"); }  //~| the write behind the barrier
+__device__ void store_release(unsigned *p, unsigned v) {
+  asm volatile("st.release.cta.shared.u32 [%0], %1;" ::"r"((unsigned)__cvta_generic_to_shared(p)), "r"(v) : "memory");  //~| the write behind the barrier
+}
 __device__ unsigned load_acquire(const unsigned *p) {
   unsigned v;
   asm volatile("ld.acquire.cta.shared.u32 %0, [%1];" : "=r"(v) : "r"((unsigned)__cvta_generic_to_shared(p)) : "memory");  //~| the polled load
@@ -24,7 +26,6 @@ __global__ void last_first(const int *in, int *out) {
   if (t < 64) {
     while (!load_acquire(&ready)) {}  //~| waits for the last thread
     out[t] = total + in[t];
-    __syncthreads();
   } else {
     if (t == 191) total = in[t] * in[t - 1];
     __syncthreads();  //~ wait-cycle

@@ -9,7 +9,7 @@
 #include <cuda_runtime.h>
 #define CK(x) do { cudaError_t e_ = (x); if (e_ != cudaSuccess) { \
   std::printf("line %d: %s\n", __LINE__, cudaGetErrorString(e_)); return 1; } } while (0)
-__device__ int read(const int *p) { return *(const volatile int *)p; }
+__device__ int read(const int *p) { return *(const volatile int *)p; }  //~| the polled load
 __global__ void carousel(const int *in, int *out) {
   __shared__ int stamp[4], s[128];
   int t = threadIdx.x, w = t / 32, next = (w + 1) % 4;
