@@ -1,7 +1,7 @@
 //! Who calls whom.
 
 use crate::components::strongly_connected;
-use crate::{Callee, Function, FunctionId, Lists, Op};
+use crate::{Callee, Function, FunctionId, Lists, Op, Program};
 
 /// The calls between the functions of a module.
 #[derive(Debug, Clone, Default)]
@@ -84,6 +84,18 @@ impl CallGraphBuilder {
 }
 
 impl CallGraph {
+    /// The graph of a whole program; every function is looked at once.
+    pub fn of(program: &dyn Program) -> CallGraph {
+        let count = program.module().functions.len();
+        let mut builder = CallGraphBuilder::new(count);
+        for id in (0..count as u32).map(FunctionId) {
+            if let Some(function) = program.function(id) {
+                builder.add(&function);
+            }
+        }
+        builder.finish()
+    }
+
     /// The functions that a function calls, directly or as a listed target of an indirect call; each once.
     pub fn callees(&self, function: FunctionId) -> &[FunctionId] {
         self.callees.get(function.0)

@@ -6,7 +6,7 @@
 mod construct;
 mod uses;
 
-use crate::{BlockId, Function, InstructionId, Register};
+use crate::{BlockId, Function, InstructionId, Register, Terminator};
 
 pub use uses::{User, Uses};
 
@@ -65,21 +65,45 @@ pub struct Ssa {
 }
 
 /// Where the parts of [`Ssa::slots`] start.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Layout {
     guards: u32,
     terminators: u32,
     results: u32,
-    /// Result pieces per block.
+    /// Result pieces per return.
     pieces: u32,
+    /// Blocks that return, in increasing order.
+    returns: Vec<BlockId>,
 }
+
+/// No more result values than this are kept, so that a hostile input cannot ask for any amount of memory.
+const MOST_RESULTS: usize = 1 << 24;
 
 impl Layout {
     fn of(function: &Function) -> Layout {
         let guards = function.operands.len() as u32;
         let terminators = guards + function.instructions.len() as u32;
         let results = terminators + function.blocks.len() as u32;
-        Layout { guards, terminators, results, pieces: function.result_pieces.len() as u32 }
+        let mut returns = Vec::new();
+        if !function.result_pieces.is_empty() {
+            let blocks = (0..).map(BlockId).zip(&function.blocks);
+            returns.extend(
+                blocks.filter(|(_, block)| block.terminator == Terminator::Return).map(|(block, _)| block),
+            );
+        }
+        let pieces = function.result_pieces.len().min(MOST_RESULTS / returns.len().max(1)) as u32;
+        Layout { guards, terminators, results, pieces, returns }
+    }
+
+    /// Number of slots.
+    fn size(&self) -> usize {
+        self.results as usize + self.returns.len() * self.pieces as usize
+    }
+
+    /// The first slot of a block's results.
+    fn results_of(&self, block: BlockId) -> Option<u32> {
+        let index = self.returns.binary_search(&block).ok()?;
+        Some(self.results + index as u32 * self.pieces)
     }
 }
 
@@ -131,8 +155,7 @@ impl Ssa {
         if piece >= self.layout.pieces {
             return None;
         }
-        let offset = block.0.checked_mul(self.layout.pieces)?.checked_add(piece)?;
-        self.slot(self.layout.results.checked_add(offset)?)
+        self.slot(self.layout.results_of(block)? + piece)
     }
 
     /// The incoming values of a phi, each with the block that it comes from; empty for other values.

@@ -72,7 +72,6 @@ impl Ssa {
     /// Builds the view of a function.
     pub fn build(function: &Function, flow: &ControlFlow, dominators: &Dominators) -> Ssa {
         let layout = Layout::of(function);
-        let results = if layout.pieces == 0 { 0 } else { function.blocks.len() * layout.pieces as usize };
         let unknown =
             Definitions { value: ABSENT, instruction: ABSENT, block: BlockId(0), count: 0, complex: false };
         let mut builder = Builder {
@@ -82,7 +81,7 @@ impl Ssa {
             registers: vec![unknown; function.registers.len()],
             initial: vec![ABSENT; function.registers.len()],
             ssa: Ssa {
-                slots: vec![ABSENT; layout.results as usize + results],
+                slots: vec![ABSENT; layout.size()],
                 layout,
                 values: Vec::with_capacity(function.instructions.len() + 16),
                 ..Ssa::default()
@@ -144,12 +143,12 @@ impl Builder<'_> {
         let mut complete = true;
         for (index, block) in self.function.blocks.iter().enumerate() {
             let own = BlockId(index as u32);
-            let layout = self.ssa.layout;
+            let (guards, terminators) = (self.ssa.layout.guards, self.ssa.layout.terminators);
             for number in block.first..block.end {
                 let Some(instruction) = self.function.instructions.get(number as usize) else { break };
                 let operands = instruction.operands;
                 if let Some(guard) = instruction.guard {
-                    complete &= self.settle(layout.guards + number, guard.register(), own, number);
+                    complete &= self.settle(guards + number, guard.register(), own, number);
                 }
                 let first = operands.start + u32::from(operands.destinations);
                 for (slot, source) in (first..).zip(self.function.sources(operands)) {
@@ -173,12 +172,14 @@ impl Builder<'_> {
                 _ => None,
             };
             if let Some(register) = read {
-                complete &= self.settle(layout.terminators + index as u32, register, own, ABSENT);
+                complete &= self.settle(terminators + index as u32, register, own, ABSENT);
             }
-            if block.terminator == Terminator::Return {
+            if block.terminator == Terminator::Return
+                && let Some(slots) = self.ssa.layout.results_of(own)
+            {
                 let function = self.function;
-                let slots = layout.results + index as u32 * layout.pieces;
-                for (slot, piece) in (slots..).zip(&function.result_pieces) {
+                let last = slots + self.ssa.layout.pieces;
+                for (slot, piece) in (slots..last).zip(&function.result_pieces) {
                     complete &= self.settle(slot, piece.register, own, ABSENT);
                 }
             }
