@@ -3,8 +3,12 @@
 //! Pure data with exact evaluation; where the values come from (flags, source comments, a recorded
 //! launch) is not decided here.
 
+mod device;
+
 use std::collections::BTreeMap;
 use std::fmt;
+
+pub use device::Device;
 
 /// One launch as far as it is known. The default knows nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,6 +23,10 @@ pub struct LaunchShape {
     pub parameters: BTreeMap<usize, i64>,
     /// Conditions that hold in every launch that is asked about.
     pub assumptions: Vec<Assumption>,
+    /// The card that it runs on.
+    pub device: Option<Device>,
+    /// Registers of a thread, from compiled code or from the user.
+    pub registers: Option<u32>,
 }
 
 impl LaunchShape {

@@ -72,8 +72,8 @@ pub(crate) struct LaunchArgs {
     #[arg(long, value_name = "CONDITION", value_parser = crate::assume::parse_for_clap)]
     pub(crate) assume: Vec<crate::assume::Conjunction>,
     /// The card whose room decides whether blocks can wait for each other: t4, a100, h100, h200, …
-    #[arg(long, value_name = "MODEL")]
-    pub(crate) gpu: Option<String>,
+    #[arg(long, value_name = "MODEL", value_parser = crate::launch::parse_device)]
+    pub(crate) gpu: Option<standstill_kernel_ir::launch::Device>,
     /// Registers of a thread, where no compiled code says it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=255))]
     pub(crate) regs: Option<u32>,

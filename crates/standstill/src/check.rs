@@ -1,5 +1,6 @@
 //! `check`: every input through the engine, and one report about all.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
@@ -88,7 +89,7 @@ fn check_one(
         let is_main = |file: &str| {
             loaded.compiled.as_ref().is_some_and(|compiled| compiled.as_typed(file) == shown.as_str())
         };
-        let analysis = analyse_text(&text, arguments, &launches, &is_main, sources);
+        let analysis = analyse_text(&text, arguments, &launches, &loaded.registers, &is_main, sources);
         findings.extend(take(analysis, &text, &mut checked));
         keep_shown(text, &findings, sources);
     }
@@ -115,6 +116,7 @@ fn analyse_text(
     text: &PtxText,
     arguments: &CheckArgs,
     launches: &[LaunchComment],
+    registers: &HashMap<String, u32>,
     is_main: &dyn Fn(&str) -> bool,
     sources: &DiskSources,
 ) -> Analysis {
@@ -125,7 +127,7 @@ fn analyse_text(
         text: &text.text,
         name: &text.name,
         shapes: &|symbol| match wanted(symbol) {
-            true => launch::shapes(&arguments.launch, launches, symbol),
+            true => launch::shapes(&arguments.launch, launches, registers.get(symbol).copied(), symbol),
             false => Vec::new(),
         },
         platform: arguments.verdict.platform.platform(),

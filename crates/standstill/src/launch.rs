@@ -1,6 +1,6 @@
 //! Launch shapes from flags and source comments, and which kernel they are for.
 
-use standstill_kernel_ir::launch::LaunchShape;
+use standstill_kernel_ir::launch::{Device, LaunchShape};
 use standstill_report::{base_name, display_name};
 
 use crate::args::LaunchArgs;
@@ -54,6 +54,14 @@ pub(crate) fn parse_parameter(text: &str) -> Result<ParameterValue, String> {
     Ok(ParameterValue { kernel, position, value })
 }
 
+/// A card's name.
+pub(crate) fn parse_device(text: &str) -> Result<Device, String> {
+    Device::find(text).ok_or_else(|| {
+        let names: Vec<&str> = Device::all().iter().map(|device| device.name).collect();
+        format!("known cards are {}", names.join(", "))
+    })
+}
+
 /// A number with an optional sign.
 pub(crate) fn parse_integer(text: &str) -> Option<i64> {
     let text = text.trim();
@@ -70,7 +78,13 @@ pub(crate) fn names_kernel(wanted: &str, symbol: &str) -> bool {
 
 /// The launches to analyse a kernel for: one per launch comment beside it, or one from the flags
 /// alone. Flags win over comments.
-pub(crate) fn shapes(flags: &LaunchArgs, comments: &[LaunchComment], symbol: &str) -> Vec<LaunchShape> {
+/// `registers` is what compiled code beside the PTX says.
+pub(crate) fn shapes(
+    flags: &LaunchArgs,
+    comments: &[LaunchComment],
+    registers: Option<u32>,
+    symbol: &str,
+) -> Vec<LaunchShape> {
     let mut shapes: Vec<LaunchShape> =
         comments.iter().filter(|c| names_kernel(&c.kernel, symbol)).map(|c| c.shape.clone()).collect();
     if shapes.is_empty() {
@@ -80,6 +94,8 @@ pub(crate) fn shapes(flags: &LaunchArgs, comments: &[LaunchComment], symbol: &st
         shape.block = flags.block.or(shape.block);
         shape.grid = flags.grid.or(shape.grid);
         shape.cluster = flags.cluster.or(shape.cluster);
+        shape.device = flags.gpu;
+        shape.registers = registers.or(flags.regs);
         // Values for one kernel come after those for all, and replace them.
         for only_one in [false, true] {
             for parameter in flags.param.iter().filter(|p| p.kernel.is_some() == only_one) {

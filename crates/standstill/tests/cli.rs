@@ -157,6 +157,7 @@ fn wrong_calls_exit_with_2() {
         (&["check", "good.ptx", "--fail-on", "note"], "note"),
         (&["check", "good.ptx", "-q", "-v"], "cannot be used with"),
         (&["check", "good.ptx", "--regs", "0"], "0"),
+        (&["check", "good.ptx", "--gpu", "h2000"], "known cards are v100, t4,"),
         (&["explain", "E9999"], "there is no rule `E9999`"),
     ];
     for (arguments, message) in cases {
@@ -182,6 +183,8 @@ fn arguments_of_all_kinds_are_accepted() {
         "-O1 -DX=\"a b\"",
         "--arch=sm_80",
         "--platform=all",
+        "--gpu=h200",
+        "--regs=64",
         "--allow=E0009,wait-cycle",
         "--fail-on=warning",
         "--color=never",
