@@ -1,6 +1,7 @@
 // case: mbarrier_ring_first_parity
 // rule: mbarrier-phase
 // also: wait-cycle
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=160 grid=2

@@ -1,6 +1,7 @@
 // case: named_full_empty_nothing_free
 // rule: barrier-count
 // also: wait-cycle
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=192 grid=2

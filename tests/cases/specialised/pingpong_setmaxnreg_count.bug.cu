@@ -1,6 +1,7 @@
 // case: pingpong_setmaxnreg_count
 // rule: barrier-count
 // also: wait-cycle
+// h200: hangs
 // where: static
 // nvidia: hangs
 // launch: block=384 grid=1
