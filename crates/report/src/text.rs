@@ -125,11 +125,17 @@ fn by_file(spans: &[Span]) -> (Vec<(&str, Vec<&Span>)>, Vec<String>) {
             continue;
         }
         match files.iter_mut().find(|(file, _)| *file == span.file) {
+            Some((_, list)) if list.iter().any(|known| same_words(known, span)) => {}
             Some((_, list)) => list.push(span),
             None => files.push((&span.file, vec![span])),
         }
     }
     (files, placeless)
+}
+
+/// Whether two spans would be shown alike: threads of several blocks may stand at one place.
+fn same_words(a: &Span, b: &Span) -> bool {
+    (a.line, a.column, &a.label) == (b.line, b.column, &b.label)
 }
 
 fn snippet<'a>(file: &'a str, piece: Piece<'a>) -> Snippet<'a, annotate_snippets::Annotation<'a>> {

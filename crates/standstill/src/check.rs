@@ -95,16 +95,14 @@ fn check_one(
     }
     if let Some(compiled) = &loaded.compiled {
         checked.compiler = compiled.compiler.clone();
-        for span in findings.iter_mut().flat_map(|finding: &mut Finding| &mut finding.spans) {
-            span.file = compiled.as_typed(&span.file).into_owned();
-        }
+        rename_files(&mut findings, |file| Some(compiled.as_typed(file).into_owned()));
         if arguments.output.verbose && !compiled.warnings.is_empty() {
             output::say(&format!("{}\n{}", compiled.command, compiled.warnings));
         }
     }
-    for finding in &mut findings {
-        use_readers_paths(finding, path, &shown);
-    }
+    let here = std::env::current_dir().ok();
+    let absolute = std::fs::canonicalize(path).ok();
+    rename_files(&mut findings, |file| readers_path(file, path, here.as_deref(), absolute.as_deref()));
     let before = findings.len();
     findings.retain(|finding| !is_allowed(finding, allowed, &shown, sources));
     checked.allowed = (before - findings.len()) as u64;
@@ -162,24 +160,37 @@ fn keep_shown(text: PtxText, findings: &[Finding], sources: &DiskSources) {
     }
 }
 
-/// Writes paths as the reader knows them: the input as it was named, others relative to the current
-/// folder. A relative path that is not there may count from the input's folder, where the compiler ran.
-fn use_readers_paths(finding: &mut Finding, path: &Path, shown: &str) {
-    let here = std::env::current_dir().ok();
-    let absolute = std::fs::canonicalize(path).ok();
-    for span in finding.spans.iter_mut().filter(|span| span.file != shown) {
-        let file = Path::new(&span.file);
-        let beside = path.parent().map(|folder| folder.join(file));
-        span.file = if absolute.is_some() && std::fs::canonicalize(file).ok() == absolute {
-            shown.to_owned()
-        } else if let Some(rest) = here.as_ref().and_then(|here| file.strip_prefix(here).ok()) {
-            rest.display().to_string()
-        } else if let Some(beside) = beside.filter(|beside| !file.exists() && beside.is_file()) {
-            beside.display().to_string()
-        } else {
-            continue;
-        };
+/// Gives the files of all places new names, where `rename` has one.
+fn rename_files(findings: &mut [Finding], rename: impl Fn(&str) -> Option<String>) {
+    for span in findings.iter_mut().flat_map(|finding| &mut finding.spans) {
+        if let Some(name) = rename(&span.file) {
+            span.file = name;
+        }
+        for call in &mut span.inlined_at {
+            if let Some((file, line)) = call.rsplit_once(':')
+                && let Some(name) = rename(file)
+            {
+                *call = format!("{name}:{line}");
+            }
+        }
     }
+}
+
+/// A path as the reader knows it: the input as it was named, others relative to the current folder. A
+/// relative path that is not there may count from the input's folder, where the compiler ran.
+fn readers_path(file: &str, input: &Path, here: Option<&Path>, absolute: Option<&Path>) -> Option<String> {
+    let path = Path::new(file);
+    if path == input {
+        return None;
+    }
+    if absolute.is_some() && std::fs::canonicalize(path).ok().as_deref() == absolute {
+        return Some(input.display().to_string());
+    }
+    if let Some(rest) = here.and_then(|here| path.strip_prefix(here).ok()) {
+        return Some(rest.display().to_string());
+    }
+    let beside = input.parent()?.join(path);
+    (!path.exists() && beside.is_file()).then(|| beside.display().to_string())
 }
 
 /// Whether a flag or a comment silences the finding: a comment on the line that it points at, or on its
