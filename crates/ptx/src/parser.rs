@@ -17,7 +17,9 @@ use registers::RegisterScopes;
 
 /// Parses a text. Never fails: what could not be read is in the module's errors.
 pub fn parse(text: &str) -> Module<'_> {
-    let mut end = text.len().min(u32::MAX as usize - 1);
+    // Containers end an embedded text with zero bytes.
+    let length = text.trim_end_matches('\0').len();
+    let mut end = length.min(u32::MAX as usize - 1);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
@@ -28,12 +30,15 @@ pub fn parse(text: &str) -> Module<'_> {
         module: Module::new(kept),
         scopes: RegisterScopes::new(end),
     };
-    if end < text.len() {
+    if end < length {
         parser.error(ErrorKind::TooLong, Span::new(end, end));
     }
     // Compilers write about 35 bytes an instruction, with three operand slots.
     parser.module.statements.reserve(end / 48);
     parser.module.operands.reserve(end / 16);
+    if kept.starts_with('\u{feff}') {
+        parser.cursor.at = '\u{feff}'.len_utf8();
+    }
     parser.module();
     parser.module
 }

@@ -267,3 +267,13 @@ fn errors_name_their_place_and_reading_goes_on() {
     let many = "?;".repeat(1000);
     assert_eq!(parse(&many).errors.count(), 1000);
 }
+
+#[test]
+fn byte_order_marks_line_ends_and_final_zeros() {
+    let module =
+        parse("\u{feff}.version 8.0\r\n.target sm_90\r\n.entry k() {\r\n.loc 1 2 3\r\nret;\r\n}\r\n\0\0");
+    assert_eq!(module.errors.kept(), []);
+    assert_eq!((module.str(module.version), module.str(module.target)), ("8.0", "sm_90"));
+    assert_eq!(show_body(&module), "loc 1 2 3\nret\n");
+    assert!(parse("").errors.is_empty());
+}
