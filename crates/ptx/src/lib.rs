@@ -6,6 +6,17 @@
 //!
 //! [`parse`] never fails: unknown opcodes and modifiers are kept as text, and after a syntax error reading
 //! goes on at the next `;` or `}`.
+//!
+//! ```
+//! use standstill_kernel_ir::{FunctionId, Program};
+//!
+//! let module = standstill_ptx::parse(".entry k() { bar.sync 0; frobnicate 1; ret; }");
+//! assert!(module.errors.is_empty());
+//! let lowering = standstill_ptx::Lowering::new(&module);
+//! assert_eq!(lowering.opaque_counts(), [("frobnicate", 1)]);
+//! let kernel = lowering.function(FunctionId(0));
+//! assert_eq!(kernel.map(|kernel| kernel.instructions.len()), Some(2));
+//! ```
 
 mod debug_names;
 pub mod error;
