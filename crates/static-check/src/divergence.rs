@@ -2,7 +2,9 @@
 //! there (divergent-barrier, early-exit-barrier, warp-mask, grid-divergence).
 
 use standstill_findings::{Finding, Known, Outcome, Platform, PlatformRow, Rule, Severity};
-use standstill_kernel_ir::{BlockId, Instruction, InstructionId, Op, Operand, Special, Terminator, ValueId};
+use standstill_kernel_ir::{
+    BlockId, Instruction, InstructionId, Op, Operand, Reachability, Special, Terminator, ValueId,
+};
 
 use crate::body::{Base, Body};
 use crate::kernel::Kernel;
@@ -404,44 +406,62 @@ fn is_loop_of(kernel: &Kernel<'_>, branch: BlockId, block: BlockId) -> bool {
     kernel.body.loops.innermost(block).is_some_and(|id| kernel.body.loops.contains(id, branch))
 }
 
-/// Whether the threads that a branch keeps from `block` go straight to the kernel's end.
+/// Whether the threads that a branch keeps from `block` leave the kernel without coming back to the others.
 ///
 /// In machine form an early `return` and an `if` around all the rest look alike; the user's own line tells
 /// them apart where it can be read.
 fn leaves_early(kernel: &Kernel<'_>, branch: BlockId, block: BlockId) -> bool {
     let body = kernel.body;
-    let around = body.loops.innermost(block);
-    let straight_out = body.flow.successors(branch).iter().any(|&to| {
-        !body.post_dominators.post_dominates(block, to)
-            && ends_at_once(body, to)
-            && around.is_none_or(|id| !body.loops.contains(id, branch))
+    let mut reach = Reachability::new(&body.flow);
+    let mut straight = false;
+    let leaves = body.flow.successors(branch).iter().any(|&to| {
+        if to == block || reach.block_reaches(to, block) {
+            return false;
+        }
+        straight |= ends_at_once(body, to);
+        body.flow.reverse_postorder().iter().all(|&at| {
+            let on_the_way = at == to || reach.block_reaches(to, at);
+            let barrier = body.function.instructions_of(at).iter().any(|i| matches!(i.op, Op::Barrier { .. }));
+            !on_the_way || !barrier && (!reach.block_reaches(block, at) || ends_at_once(body, at))
+        })
     });
-    if !straight_out {
+    if !leaves {
         return false;
     }
     let span = kernel.places.branch(branch, "");
-    let mut lines =
-        (0..3).filter_map(|more| (kernel.options.source_line)(&span.file, span.line + more)).peekable();
-    if lines.peek().is_none() {
-        return true;
+    let lines: Vec<String> =
+        (0..40).map_while(|more| (kernel.options.source_line)(&span.file, span.line + more)).collect();
+    let around = body.loops.innermost(block);
+    match controlled_statement(&lines) {
+        Some(statement) => has_word(&statement, "return") || has_word(&statement, "exit"),
+        None if lines.is_empty() => straight && around.is_none_or(|id| !body.loops.contains(id, branch)),
+        None => false,
     }
-    let mut first = true;
-    for line in lines {
-        let code = line.split("//").next().unwrap_or("");
-        if has_word(code, "return") || has_word(code, "exit") || code.contains("asm") {
-            return true;
+}
+
+/// The statement under the `if` or `switch` that the first line begins; `None` when it begins none.
+fn controlled_statement(lines: &[String]) -> Option<String> {
+    let code: Vec<&str> = lines.iter().map(|line| line.split("//").next().unwrap_or("")).collect();
+    let first = code.first()?;
+    let keyword = ["if", "switch"].into_iter().find(|keyword| has_word(first, keyword))?;
+    let text = code.join("\n");
+    let mut depth = 0i32;
+    let mut braces = 0i32;
+    let mut statement = String::new();
+    let mut in_condition = true;
+    for c in text.get(text.find(keyword)? + keyword.len()..)?.chars() {
+        if in_condition {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            in_condition = depth > 0 || c != ')';
+            continue;
         }
-        // A statement that ends before a `return` comes has another body.
-        if !first && code.contains([';', '{', '}'])
-            || first && code.trim_end().ends_with([';', '{']) && code.contains('{')
-        {
-            if !code.trim_end().ends_with('{') {
-                return false;
-            }
+        statement.push(c);
+        braces += i32::from(c == '{') - i32::from(c == '}');
+        if braces == 0 && (c == ';' || c == '}') {
+            break;
         }
-        first = false;
     }
-    false
+    Some(statement)
 }
 
 fn has_word(code: &str, word: &str) -> bool {
@@ -472,7 +492,7 @@ fn ends_at_once(body: &Body, from: BlockId) -> bool {
 /// A barrier in the other arm of the same branch.
 fn add_other_arm(kernel: &Kernel<'_>, branch: BlockId, at: InstructionId, finding: &mut Finding) {
     let body = kernel.body;
-    let mut reach = standstill_kernel_ir::Reachability::new(&body.flow);
+    let mut reach = Reachability::new(&body.flow);
     for (other, instruction) in body.instructions() {
         if other != at
             && is_block_barrier(body, instruction)

@@ -9,7 +9,7 @@ use crate::launch::Launch;
 use crate::places::Places;
 use crate::rehearsal::Rehearsal;
 use crate::threads::ThreadValues;
-use crate::uniformity::{Agreement, Uniformity};
+use crate::uniformity::{Agreement, Proved, Uniformity};
 use crate::{Options, divergence, rehearsal, waiting};
 
 /// A kernel with all that the rules may ask.
@@ -38,7 +38,7 @@ pub(crate) fn check(
     let launch = Launch::new(&(options.launch)(&header.name), &header.bounds);
     let body = Body::new(program, helpers, function);
     let places = Places { module: program.module(), body: &body, options };
-    let mut proved = Vec::new();
+    let mut proved = Proved::default();
     let mut uniformity = Uniformity::of(&body, helpers, &launch, &proved);
     if divergence::suspicious(&body, &uniformity) {
         prove_branches(&body, &launch, &uniformity, &mut proved);
@@ -61,6 +61,7 @@ pub(crate) fn check(
         None => Vec::new(),
     };
     divergence::check(&kernel, rehearsal.as_ref(), &explained, &mut found);
+    crate::order::check(&kernel, &mut found);
     for mut finding in found {
         let by_platform = finding.platforms.severity(options.platform);
         finding.severity = finding.severity.min(by_platform);
@@ -96,21 +97,13 @@ fn concerns(function: &Function) -> bool {
 }
 
 /// Evaluates the conditions of branches that look as if they differed between threads.
-fn prove_branches(
-    body: &Body,
-    launch: &Launch,
-    uniformity: &Uniformity,
-    proved: &mut Vec<(BlockId, Agreement)>,
-) {
+fn prove_branches(body: &Body, launch: &Launch, uniformity: &Uniformity, proved: &mut Proved) {
     let Some(mut values) = ThreadValues::new(body, launch) else { return };
     for &block in body.flow.reverse_postorder() {
-        let before = uniformity.branch(block);
-        if before < Agreement::Block
-            && body.flow.successors(block).len() > 1
-            && let Some(agreement) = values.agreement(uniformity, block)
-            && agreement > before
+        if uniformity.branch(block) < Agreement::Block
+            && let Some(condition) = body.ssa.terminator(block)
         {
-            proved.push((block, agreement));
+            values.prove(uniformity, condition, proved);
         }
     }
 }
@@ -133,5 +126,5 @@ fn rehearse(body: &Body, uniformity: &Uniformity, launch: &Launch) -> Option<Reh
     if !worth_it {
         return None;
     }
-    rehearsal::rehearse(body, uniformity, launch, warp_operations)
+    rehearsal::rehearse(body, launch, warp_operations)
 }

@@ -16,6 +16,8 @@ pub(crate) struct Launch {
     pub(crate) block: Option<[u32; 3]>,
     /// Blocks of the grid.
     pub(crate) grid: Option<[u32; 3]>,
+    /// Blocks of a cluster.
+    pub(crate) cluster: Option<[u32; 3]>,
     /// What else was given.
     pub(crate) shape: LaunchShape,
 }
@@ -29,7 +31,7 @@ impl Launch {
         };
         let mut shape = shape.clone();
         shape.block = bounds.required_block.or(shape.block).filter(usable);
-        Launch { block: shape.block, grid: shape.grid, shape }
+        Launch { block: shape.block, grid: shape.grid, cluster: bounds.required_cluster.or(shape.cluster), shape }
     }
 
     /// Threads of a block, at most [`MAXIMUM_BLOCK`].

@@ -6,13 +6,13 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use standstill_kernel_ir::launch::{Comparison as Relation, Expression, LaunchShape, Operator, Variable};
 use standstill_kernel_ir::{
-    Arithmetic, ArithmeticFlags, BlockId, BooleanOperation, Comparison, Instruction, Op, Operand, Operation,
+    Arithmetic, ArithmeticFlags, BooleanOperation, Comparison, Instruction, Op, Operand, Operation,
     Space, Special, ValueDef, ValueId, evaluate,
 };
 
 use crate::body::Body;
 use crate::launch::{Launch, WARP_SIZE};
-use crate::uniformity::{Agreement, Uniformity};
+use crate::uniformity::{Agreement, Proved, Uniformity};
 
 /// How deep an expression is followed.
 const MAXIMUM_DEPTH: u32 = 64;
@@ -142,13 +142,45 @@ impl<'a> ThreadValues<'a> {
         }
     }
 
-    /// Who agrees on the condition at the end of a block, as far as it can be evaluated.
-    pub(crate) fn agreement(&mut self, uniformity: &Uniformity, block: BlockId) -> Option<Agreement> {
-        let condition = self.body.ssa.terminator(block)?;
-        if let Some(vector) = self.vector(condition) {
-            return Some(agreement_of(&vector));
+    /// Evaluates a condition and the conditions that it is put together from; keeps in `proved` what is more
+    /// uniform than its operands tell.
+    pub(crate) fn prove(&mut self, uniformity: &Uniformity, condition: ValueId, proved: &mut Proved) {
+        let mut queue = vec![condition];
+        let mut next = 0;
+        while let Some(&value) = queue.get(next) {
+            next += 1;
+            let before = uniformity.value(value);
+            if before >= Agreement::Block || queue.len() > 256 {
+                continue;
+            }
+            let after = match self.vector(value) {
+                Some(vector) => agreement_of(&vector),
+                None if self.comparison_is_uniform(uniformity, value) => Agreement::Block,
+                None => Agreement::Thread,
+            };
+            if after > before {
+                proved.insert(value, after);
+            }
+            match self.body.definition(value) {
+                Some((_, instruction)) if matches!(instruction.op, Op::Arithmetic(_)) => {
+                    for index in 0..usize::from(instruction.operands.sources) {
+                        if let Some(source) = self.body.source_value(instruction, index)
+                            && !queue.contains(&source)
+                        {
+                            queue.push(source);
+                        }
+                    }
+                }
+                Some(_) => {}
+                None => {
+                    for &(_, incoming) in self.body.ssa.incoming(value) {
+                        if !queue.contains(&incoming) {
+                            queue.push(incoming);
+                        }
+                    }
+                }
+            }
         }
-        self.comparison_is_uniform(uniformity, condition).then_some(Agreement::Block)
     }
 
     /// Whether a comparison comes out the same for every thread although its sides differ: `i < n` with

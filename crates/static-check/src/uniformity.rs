@@ -4,18 +4,19 @@
 //! divergence on reducible control flow graphs» (Rosemann, Moll, Hack, POPL 2021), widened by scopes.
 //! Everything starts as uniform as can be and sinks until nothing changes.
 
+use rustc_hash::FxHashMap;
 use standstill_kernel_ir::{
-    Access, BlockId, Function, Instruction, InstructionId, Op, Operand, Order, ShuffleMode, Space, Special,
+    Access, BlockId, Function, Instruction, InstructionId, Op, Operand, Operation, Order, ShuffleMode, Space, Special,
     Terminator, ValueDef, ValueId, VoteMode,
 };
 
 use crate::body::{Base, Body};
 use crate::inline::Helpers;
-use crate::launch::Launch;
+use crate::launch::{Launch, WARP_SIZE};
 
 /// The widest set of threads that are known to agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Agreement {
+pub(crate) enum Agreement {
     /// Each thread may have its own value.
     Thread,
     /// The threads of a warp agree.
@@ -27,6 +28,9 @@ pub enum Agreement {
     /// All threads of the launch agree.
     Grid,
 }
+
+/// Values that evaluation showed to be more uniform than their operands tell.
+pub(crate) type Proved = FxHashMap<ValueId, Agreement>;
 
 /// What is known of a kernel's values and blocks.
 pub(crate) struct Uniformity {
@@ -51,14 +55,9 @@ struct Memory {
 }
 
 impl Uniformity {
-    /// Analyses a kernel. `proved` lists branch blocks whose condition was shown to be the same for the
-    /// whole block by other means.
-    pub(crate) fn of(
-        body: &Body,
-        helpers: &Helpers,
-        launch: &Launch,
-        proved: &[(BlockId, Agreement)],
-    ) -> Uniformity {
+    /// Analyses a kernel. `proved` gives values that were shown by other means to be more uniform than their
+    /// operands tell.
+    pub(crate) fn of(body: &Body, helpers: &Helpers, launch: &Launch, proved: &Proved) -> Uniformity {
         let count = body.function.blocks.len();
         let mut state = Uniformity {
             values: vec![Agreement::Grid; body.ssa.values().len()],
@@ -72,6 +71,7 @@ impl Uniformity {
             helpers,
             launch,
             proved,
+            single_warp: launch.threads().is_some_and(|threads| threads <= WARP_SIZE),
             memory: Memory::of(body),
             selectors: Selectors::of(body),
         };
@@ -178,7 +178,9 @@ struct Analysis<'a> {
     body: &'a Body,
     helpers: &'a Helpers,
     launch: &'a Launch,
-    proved: &'a [(BlockId, Agreement)],
+    proved: &'a Proved,
+    /// The block is a single warp, so what a warp agrees on the block does.
+    single_warp: bool,
     memory: Memory,
     selectors: Selectors,
 }
@@ -325,7 +327,10 @@ impl Analysis<'_> {
         let all =
             || (0..usize::from(instruction.operands.sources)).map(source).min().unwrap_or(Agreement::Grid);
         let (mut first, mut second) = match instruction.op {
-            Op::Arithmetic(_) => (all(), all()),
+            Op::Arithmetic(arithmetic) => {
+                let agreement = self.cluster_part(instruction, arithmetic.operation).unwrap_or_else(all);
+                (agreement, agreement)
+            }
             Op::Load(access) => {
                 let agreement = self.load(state, id, access, source(0));
                 (agreement, agreement)
@@ -359,6 +364,12 @@ impl Analysis<'_> {
         for index in 0..usize::from(instruction.operands.destinations) {
             let Some(value) = self.body.destination_value(instruction, index) else { continue };
             let mut agreement = if index == 0 { first } else { second };
+            if agreement == Agreement::Warp && self.single_warp {
+                agreement = Agreement::Block;
+            }
+            if let Some(proved) = self.proved.get(&value) {
+                agreement = agreement.max(*proved);
+            }
             if let Some(ValueDef::Instruction { previous: Some(previous), .. }) =
                 self.body.ssa.definition(value)
             {
@@ -367,6 +378,33 @@ impl Analysis<'_> {
             changed |= sink(&mut state.values, value.0 as usize, agreement);
         }
         changed
+    }
+
+    /// A block index without its place in the cluster (`blockIdx.x / 2` in clusters of two) is the same for
+    /// all blocks of a cluster.
+    fn cluster_part(&self, instruction: &Instruction, operation: Operation) -> Option<Agreement> {
+        let [across, 1, 1] = self.launch.cluster? else { return None };
+        let constant = self.body.constant(instruction, 1)?;
+        let covers = match operation {
+            Operation::Shr => constant < 32 && (1u64 << constant).is_multiple_of(u64::from(across)),
+            Operation::Div => constant != 0 && constant.is_multiple_of(u64::from(across)),
+            Operation::And => (constant as u32).trailing_zeros() < 32 && {
+                (1u64 << (constant as u32).trailing_zeros()).is_multiple_of(u64::from(across))
+            },
+            _ => return None,
+        };
+        let of = |operand: Operand| operand == Operand::Special(Special::Ctaid(0));
+        let first = self.body.source(instruction, 0);
+        let block_index = of(first)
+            || self
+                .body
+                .source_value(instruction, 0)
+                .and_then(|value| self.body.definition(value))
+                .is_some_and(|(_, read)| {
+                    matches!(read.op, Op::Arithmetic(a) if a.operation == Operation::Mov)
+                        && of(self.body.source(read, 0))
+                });
+        (covers && block_index).then_some(Agreement::Cluster)
     }
 
     fn load(&self, state: &Uniformity, id: InstructionId, access: Access, address: Agreement) -> Agreement {
@@ -428,7 +466,7 @@ impl Analysis<'_> {
 
     fn terminator(&self, state: &mut Uniformity, block: BlockId) -> bool {
         let Some(ends) = self.body.function.blocks.get(block.0 as usize) else { return false };
-        let mut agreement = match ends.terminator {
+        let agreement = match ends.terminator {
             Terminator::Branch { .. } => self.condition(state, block),
             Terminator::Switch { index, .. } => match index {
                 Operand::Special(special) => self.special(special),
@@ -437,9 +475,6 @@ impl Analysis<'_> {
             },
             _ => return false,
         };
-        if let Some((_, proved)) = self.proved.iter().find(|(proved, _)| *proved == block) {
-            agreement = agreement.max(*proved);
-        }
         let mut changed = sink(&mut state.branches, block.0 as usize, agreement);
         if agreement == Agreement::Grid {
             return changed;

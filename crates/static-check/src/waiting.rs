@@ -101,6 +101,29 @@ fn report_fault(kernel: &Kernel<'_>, fault: &Fault) -> Finding {
             ]);
             finding
         }
+        Fault::TooManyThreads { at, count, id, other, threads } => {
+            let more = ThreadRanges::from_members(threads.iter().copied());
+            let mut finding = new(
+                Rule::BarrierCount,
+                format!("more threads come to barrier {id} than its count of {count}"),
+            );
+            finding.spans.push(places.primary(*at, format!("{} come here as well", more.with_noun("thread"))));
+            if places.line(*other) != places.line(*at) {
+                finding.spans.push(places.cause(*other, format!("{count} threads complete it here")));
+            }
+            crate::divergence::add_causes(kernel, *at, &mut finding);
+            finding.notes.push(
+                "nothing keeps the groups apart, so the barrier opens for whichever threads come first: it lets \
+                 through too early"
+                    .into(),
+            );
+            finding.help = "let the count be the number of threads that come, or give each group its own barrier".into();
+            finding.platforms = PlatformRow::new(&[
+                (Platform::Nvidia, Outcome::MayBeWrong),
+                (Platform::Specification, Outcome::Undefined),
+            ]);
+            finding
+        }
         Fault::PartOfWarp { at, present, absent } => {
             let present = ThreadRanges::from_members(present.iter().copied());
             let absent = ThreadRanges::from_members(absent.iter().copied());

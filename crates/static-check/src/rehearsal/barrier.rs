@@ -5,7 +5,7 @@ use standstill_kernel_ir::{BarrierKind, InstructionId, Op, Operand, ShuffleMode,
 
 use super::Fault;
 use super::machine::{Machine, Status, Stop};
-use super::value::Value;
+use super::value::{Taint, Value};
 use crate::launch::WARP_SIZE;
 
 /// One arrival at a block barrier.
@@ -28,6 +28,17 @@ pub(crate) struct Phase {
     pub(crate) arrivals: Vec<Arrival>,
 }
 
+/// The last completed phase of a counted barrier.
+#[derive(Debug)]
+struct LastPhase {
+    count: u32,
+    /// When it was completed, by [`Machine::meetings`].
+    at: u64,
+    instruction: InstructionId,
+    /// Who took part.
+    threads: Vec<u32>,
+}
+
 /// The barriers of one block.
 #[derive(Debug)]
 pub(crate) struct BlockBarriers {
@@ -37,12 +48,13 @@ pub(crate) struct BlockBarriers {
     pub(crate) live: u32,
     /// Arrivals at the cluster barrier in this phase, and completed phases.
     pub(crate) cluster: (u32, u32),
+    last: FxHashMap<u64, LastPhase>,
 }
 
 impl BlockBarriers {
     /// No barrier was used yet.
     pub(crate) fn new(threads: u32) -> BlockBarriers {
-        BlockBarriers { phases: FxHashMap::default(), live: threads, cluster: (0, 0) }
+        BlockBarriers { phases: FxHashMap::default(), live: threads, cluster: (0, 0), last: FxHashMap::default() }
     }
 }
 
@@ -65,7 +77,7 @@ impl Machine<'_> {
             None => None,
         };
         let Some(t) = self.threads.get(thread) else { return Ok(()) };
-        let (block, index) = (t.block, t.index);
+        let (block, index, synchronised) = (t.block, t.index, t.synchronised);
         if let Some(count) = count
             && (count == 0 || !count.is_multiple_of(WARP_SIZE))
         {
@@ -73,8 +85,22 @@ impl Machine<'_> {
         }
         let waits = kind == BarrierKind::Sync;
         let Some(barriers) = self.barriers.get_mut(block as usize) else { return Ok(()) };
-        let phase = barriers.phases.entry(id).or_default();
         let mut found = None;
+        // A thread that took no part in the last phase and has met nobody since might as well have come
+        // during it.
+        if let Some(last) = barriers.last.get(&id)
+            && let Some(count) = count
+            && last.at > synchronised
+            && !last.threads.contains(&index)
+        {
+            found = Some(if last.count == count {
+                Fault::TooManyThreads { at, count, id, other: last.instruction, threads: vec![index] }
+            } else {
+                let other_count = Some(last.count);
+                Fault::CountsDiffer { at, count: Some(count), other: last.instruction, other_count }
+            });
+        }
+        let phase = barriers.phases.entry(id).or_default();
         if phase.arrivals.is_empty() {
             phase.count = count;
         } else if phase.count != count {
@@ -114,13 +140,23 @@ impl Machine<'_> {
         }
         let arrivals = std::mem::take(&mut phase.arrivals);
         let count = phase.count;
+        self.meetings += 1;
+        let meetings = self.meetings;
+        if let (Some(count), Some(first)) = (count, arrivals.first()) {
+            let threads = arrivals.iter().map(|a| a.thread).collect();
+            barriers.last.insert(id, LastPhase { count, at: meetings, instruction: first.instruction, threads });
+        }
         self.whole_warps(block, count, &arrivals);
         if count.is_none() {
             self.whole_block(live, &arrivals);
         }
         let per_block = self.threads.len() / self.blocks.len().max(1);
         for arrival in arrivals.iter().filter(|a| a.waits) {
-            self.resume(block as usize * per_block + arrival.thread as usize);
+            let thread = block as usize * per_block + arrival.thread as usize;
+            self.resume(thread);
+            if let Some(t) = self.threads.get_mut(thread) {
+                t.synchronised = meetings;
+            }
         }
     }
 
@@ -311,7 +347,14 @@ impl Machine<'_> {
                 .map(|other| (first + other) as usize)
                 .collect();
             self.warp_results(&members, first as usize);
-            members.into_iter().for_each(|thread| self.resume(thread));
+            self.meetings += 1;
+            let meetings = self.meetings;
+            for thread in members {
+                self.resume(thread);
+                if let Some(t) = self.threads.get_mut(thread) {
+                    t.synchronised = meetings;
+                }
+            }
         }
     }
 
@@ -345,7 +388,7 @@ impl Machine<'_> {
         let inputs: Vec<Value> = members.iter().map(|&t| self.operand(t, first_source)).collect();
         let common = inputs.windows(2).all(|pair| pair.first() == pair.last());
         let bits: Option<Vec<u64>> = inputs.iter().map(|v| v.bits()).collect();
-        let sampled = inputs.iter().any(|v| v.sampled());
+        let taint = inputs.iter().map(|v| v.taint()).max().unwrap_or(Taint::Code);
         for (position, &member) in members.iter().enumerate() {
             let own = inputs.get(position).copied().unwrap_or(Value::known(0));
             let lane = (member - first) as u32;
@@ -372,7 +415,7 @@ impl Machine<'_> {
                             .filter(|(_, b)| set(b))
                             .fold(0, |mask, (&m, _)| mask | 1 << (m - first)),
                     };
-                    Value::Known { bits: value, sampled }
+                    Value::Known { bits: value, taint }
                 }),
                 _ => None,
             };

@@ -10,11 +10,10 @@ use standstill_kernel_ir::{BlockId, InstructionId, Operand, Special, Terminator}
 use super::barrier::BlockBarriers;
 use super::memory::{Memory, Place};
 use super::plan::Plan;
-use super::value::{PointerBase, Unknowns, Value};
+use super::value::{PointerBase, Taint, Unknowns, Value};
 use super::{Choices, Fault};
 use crate::body::Body;
 use crate::launch::{Launch, WARP_SIZE};
-use crate::uniformity::{Agreement, Uniformity};
 
 /// Most instructions that one rehearsal executes.
 const MAXIMUM_STEPS: u64 = 4_000_000;
@@ -67,6 +66,8 @@ pub(crate) struct Thread {
     lap: Option<(BlockId, Vec<Value>)>,
     /// Cluster barrier phases it has arrived in.
     pub(crate) cluster_arrivals: u32,
+    /// When it last waited for somebody, by [`Machine::meetings`].
+    pub(crate) synchronised: u64,
 }
 
 /// Why a rehearsal cannot say anything.
@@ -88,7 +89,6 @@ pub(crate) enum Stop {
 pub(crate) struct Machine<'a> {
     pub(crate) body: &'a Body,
     pub(crate) plan: &'a Plan,
-    pub(crate) uniformity: &'a Uniformity,
     pub(crate) launch: &'a Launch,
     pub(crate) choices: &'a Choices,
     pub(crate) unknowns: Unknowns,
@@ -101,6 +101,10 @@ pub(crate) struct Machine<'a> {
     pub(crate) improper: Vec<InstructionId>,
     /// A chosen parameter value was read.
     pub(crate) sampled: bool,
+    /// Memory that others may write at any time was read: another order may give another picture.
+    pub(crate) raced: bool,
+    /// Completed barrier phases and other meetings of threads so far.
+    pub(crate) meetings: u64,
     /// Linear numbers in the grid of the blocks rehearsed.
     pub(crate) blocks: Vec<u32>,
     pub(crate) block_shape: [u32; 3],
@@ -114,7 +118,6 @@ impl<'a> Machine<'a> {
     pub(crate) fn new(
         body: &'a Body,
         plan: &'a Plan,
-        uniformity: &'a Uniformity,
         launch: &'a Launch,
         choices: &'a Choices,
         blocks: &[u32],
@@ -138,6 +141,7 @@ impl<'a> Machine<'a> {
                 sampled: false,
                 lap: None,
                 cluster_arrivals: 0,
+                synchronised: 0,
             })
             .collect();
         let slots = vec![Value::known(0); threads.len() * plan.slot_count];
@@ -145,7 +149,6 @@ impl<'a> Machine<'a> {
         Machine {
             body,
             plan,
-            uniformity,
             launch,
             choices,
             unknowns: Unknowns::default(),
@@ -156,6 +159,8 @@ impl<'a> Machine<'a> {
             faults: Vec::new(),
             improper: Vec::new(),
             sampled: false,
+            raced: false,
+            meetings: 0,
             blocks: blocks.to_vec(),
             block_shape,
             grid_shape,
@@ -257,14 +262,13 @@ impl<'a> Machine<'a> {
 
     /// The truth of a condition, by its value or by a choice that all threads share.
     fn decide(&mut self, thread: usize, at: BlockId, value: Value) -> Result<bool, Stop> {
-        let negligible = self.uniformity.branch(at) >= Agreement::Block;
-        if value.sampled() {
-            if !negligible {
-                return Err(Stop::Sampled);
-            }
-            if let Some(t) = self.threads.get_mut(thread) {
-                t.sampled = true;
-            }
+        if value.taint() == Taint::Mixed {
+            return Err(Stop::Sampled);
+        }
+        if value.sampled()
+            && let Some(t) = self.threads.get_mut(thread)
+        {
+            t.sampled = true;
         }
         if let Some(bits) = value.bits() {
             return Ok(bits & 1 == 1);
@@ -342,7 +346,7 @@ impl<'a> Machine<'a> {
         match operand {
             Operand::Register(register) => self.register(thread, register),
             Operand::Negated(register) => match self.register(thread, register) {
-                Value::Known { bits, sampled } => Value::Known { bits: bits & 1 ^ 1, sampled },
+                Value::Known { bits, taint } => Value::Known { bits: bits & 1 ^ 1, taint },
                 value => self.unknowns.negated(value),
             },
             Operand::Immediate(bits) => Value::known(bits),
@@ -374,12 +378,15 @@ impl<'a> Machine<'a> {
             |shape: [u32; 3], axis: u8| u64::from(shape.get(usize::from(axis)).copied().unwrap_or(1));
         let known = match special {
             Special::Tid(axis) => part(t.index, self.block_shape, axis),
-            Special::Ntid(axis) => extent(self.block_shape, axis),
+            Special::Ntid(axis) => return Value::known(extent(self.block_shape, axis)),
+            Special::Ctaid(axis) if self.blocks.len() == 1 => {
+                return Value::known(part(block, self.grid_shape, axis));
+            }
             Special::Ctaid(axis) => part(block, self.grid_shape, axis),
-            Special::Nctaid(axis) => extent(self.grid_shape, axis),
+            Special::Nctaid(axis) => return Value::known(extent(self.grid_shape, axis)),
             Special::LaneId => u64::from(lane),
             Special::WarpId => u64::from(t.index / WARP_SIZE),
-            Special::WarpSize => u64::from(WARP_SIZE),
+            Special::WarpSize => return Value::known(u64::from(WARP_SIZE)),
             Special::LaneMaskEq => 1 << lane,
             Special::LaneMaskLt => (1 << lane) - 1,
             Special::LaneMaskLe => (2 << lane) - 1,
@@ -400,7 +407,7 @@ impl<'a> Machine<'a> {
                 return value;
             }
         };
-        Value::known(known)
+        Value::of_thread(known)
     }
 
     /// Threads of a block that have not ended, by their position in [`Machine::threads`].

@@ -64,8 +64,6 @@ pub(crate) struct Memory {
     pub(crate) version: u64,
     /// Grows when a write at an unknown address may have changed anything that is not tracked.
     clobbers: u32,
-    /// Places whose value at the start was assumed to be zero.
-    assumed: Vec<Place>,
 }
 
 impl Memory {
@@ -77,7 +75,6 @@ impl Memory {
             Some(_) => unknowns.memory(address(place), self.clobbers),
             None if strong => {
                 self.cells.insert(place, Cell { value: Value::known(0), bytes, initial: true });
-                self.assumed.push(place);
                 Value::known(0)
             }
             None => unknowns.memory(address(place), self.clobbers),
@@ -110,11 +107,6 @@ impl Memory {
         self.clobbers += 1;
         self.version += 1;
         self.cells.retain(|_, cell| cell.initial);
-    }
-
-    /// Places whose value at the start was assumed.
-    pub(crate) fn assumed(&self) -> &[Place] {
-        &self.assumed
     }
 }
 

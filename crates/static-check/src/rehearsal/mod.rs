@@ -17,7 +17,6 @@ use standstill_kernel_ir::{BlockId, InstructionId, Op, Order};
 
 use crate::body::Body;
 use crate::launch::Launch;
-use crate::uniformity::Uniformity;
 pub(crate) use barrier::Phase;
 use machine::{Machine, Status, Stop};
 pub(crate) use memory::{Mbarrier, Place};
@@ -81,6 +80,19 @@ pub(crate) enum Fault {
         /// The first thread that does so.
         thread: u32,
     },
+    /// More threads come to a counted barrier than its count, with nothing that keeps the groups apart.
+    TooManyThreads {
+        /// The barrier.
+        at: InstructionId,
+        /// Its count.
+        count: u32,
+        /// Its id.
+        id: u64,
+        /// Where the first group came.
+        other: InstructionId,
+        /// The threads that came too many.
+        threads: Vec<u32>,
+    },
     /// A part of a warp takes part in an aligned barrier.
     PartOfWarp {
         /// The barrier.
@@ -117,6 +129,7 @@ impl Fault {
             Fault::CountNotWholeWarps { at, .. }
             | Fault::CountsDiffer { at, .. }
             | Fault::ArrivesTwice { at, .. }
+            | Fault::TooManyThreads { at, .. }
             | Fault::PartOfWarp { at, .. }
             | Fault::MaskLeavesOutCaller { at, .. }
             | Fault::MaskNamesEnded { at, .. } => *at,
@@ -136,6 +149,7 @@ impl Fault {
                 present.extend(more);
                 absent.extend(missing);
             }
+            (Fault::TooManyThreads { threads, .. }, Fault::TooManyThreads { threads: more, .. }) => threads.extend(more),
             (Fault::MaskNamesEnded { ended, .. }, Fault::MaskNamesEnded { ended: more, .. }) => {
                 ended.extend(more)
             }
@@ -166,8 +180,6 @@ pub(crate) struct Group {
     pub(crate) doing: Doing,
     /// The instruction that they wait at; for a loop, the read that they poll with.
     pub(crate) at: InstructionId,
-    /// The start of the loop they go around.
-    pub(crate) loop_start: BlockId,
     /// Linear indices in the block.
     pub(crate) threads: Vec<u32>,
     /// The places that they poll.
@@ -185,8 +197,6 @@ pub(crate) struct Standstill {
     pub(crate) phases: Vec<(u32, u64, Phase)>,
     /// The mbarriers.
     pub(crate) mbarriers: Vec<(Place, Mbarrier)>,
-    /// Places whose value at the start was assumed to be zero.
-    pub(crate) assumed: Vec<Place>,
     /// Whether conditions on memory were chosen to get here.
     pub(crate) chosen: bool,
     /// The value that small integer parameters had, when one was read.
@@ -217,7 +227,6 @@ pub(crate) struct Rehearsal {
 /// Plays a kernel through; `None` when the block's shape is not known or the kernel too large for it.
 pub(crate) fn rehearse(
     body: &Body,
-    uniformity: &Uniformity,
     launch: &Launch,
     warp_operations: bool,
 ) -> Option<Rehearsal> {
@@ -248,9 +257,10 @@ pub(crate) fn rehearse(
                 result.exhaustive = false;
                 break;
             }
-            let mut machine = Machine::new(body, &plan, uniformity, launch, &choices, &blocks, grid);
+            let mut machine = Machine::new(body, &plan, launch, &choices, &blocks, grid);
             let outcome = machine.run();
             sampled |= machine.sampled;
+            result.exhaustive &= !machine.raced;
             match outcome {
                 Err(Stop::Choice(value)) => {
                     for holds in [true, false] {
@@ -379,7 +389,6 @@ fn standstill(machine: &Machine<'_>) -> Standstill {
             block,
             doing,
             at: InstructionId(at),
-            loop_start: thread.at,
             threads: Vec::new(),
             reads: Vec::new(),
             uncertain: false,
@@ -411,7 +420,6 @@ fn standstill(machine: &Machine<'_>) -> Standstill {
         groups,
         phases,
         mbarriers,
-        assumed: machine.memory.assumed().to_vec(),
         chosen: !machine.choices.made.is_empty(),
         parameter: machine.sampled.then_some(machine.choices.parameter),
     }

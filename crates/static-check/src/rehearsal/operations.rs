@@ -9,7 +9,7 @@ use standstill_kernel_ir::{
 use super::barrier::mask_position;
 use super::machine::{Machine, Stop};
 use super::memory::{Mbarrier, Place};
-use super::value::{PointerBase, Value};
+use super::value::{PointerBase, Taint, Value};
 use crate::inline::is_shared;
 
 impl Machine<'_> {
@@ -182,12 +182,18 @@ impl Machine<'_> {
         for element in 0..i64::from(access.elements.max(1)) {
             let place = Place { offset: place.offset + element * i64::from(bytes), ..place };
             values.push(self.memory.read(place, bytes, strong, &mut self.unknowns));
+            self.raced |= strong;
             self.note_read(thread, place);
         }
         values
     }
 
     fn note_read(&mut self, thread: usize, place: Place) {
+        self.meetings += 1;
+        let meetings = self.meetings;
+        if let Some(t) = self.threads.get_mut(thread) {
+            t.synchronised = meetings;
+        }
         if let Some(t) = self.threads.get_mut(thread)
             && !t.reads.iter().any(|(known, _)| *known == place)
         {
@@ -210,7 +216,7 @@ impl Machine<'_> {
         let scalar = self.body.function.parameters.get(index as usize).is_some_and(|p| p.bytes == ty.bytes());
         if scalar && ty.bits() <= 32 && !ty.is_float() {
             self.sampled = true;
-            return Value::Known { bits: truncate(self.choices.parameter), sampled: true };
+            return Value::Known { bits: truncate(self.choices.parameter), taint: Taint::Sampled };
         }
         Value::Linear { base: PointerBase::Parameter(index, offset), offset: 0 }
     }
@@ -229,6 +235,7 @@ impl Machine<'_> {
         };
         let bytes = access.ty.bytes();
         let old = self.memory.read(place, bytes, true, &mut self.unknowns);
+        self.raced = true;
         self.note_read(thread, place);
         let new = match operation {
             AtomicOperation::Exchange => Some(operand),
@@ -252,9 +259,9 @@ impl Machine<'_> {
             }
             _ => match (old.bits(), operand.bits()) {
                 (Some(old_bits), Some(bits)) => {
-                    let sampled = old.sampled() || operand.sampled();
+                    let taint = old.taint().max(operand.taint());
                     atomic_result(operation, access.ty, old_bits, bits)
-                        .map(|bits| Value::Known { bits, sampled })
+                        .map(|bits| Value::Known { bits, taint })
                 }
                 _ => Some(self.unknowns.fresh()),
             },

@@ -6,6 +6,30 @@ use standstill_kernel_ir::{
     Arithmetic, ArithmeticFlags, BooleanOperation, Comparison, Operation, Symbol, Type, evaluate,
 };
 
+/// What went into a number. A fault must not rest on how a chosen parameter value compares with a thread's
+/// index: a kernel may ask for a parameter that fits its block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Taint {
+    /// Constants and the launch shape.
+    Code,
+    /// The index of the thread or block.
+    Thread,
+    /// The chosen value of a parameter.
+    Sampled,
+    /// Both, put together by arithmetic or a comparison.
+    Mixed,
+}
+
+impl Taint {
+    /// What goes into a result computed from both.
+    fn join(self, other: Taint) -> Taint {
+        match (self, other) {
+            (Taint::Thread, Taint::Sampled) | (Taint::Sampled, Taint::Thread) => Taint::Mixed,
+            (a, b) => a.max(b),
+        }
+    }
+}
+
 /// A value of one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Value {
@@ -13,8 +37,8 @@ pub(crate) enum Value {
     Known {
         /// The bits.
         bits: u64,
-        /// It comes from a parameter whose value was chosen for the rehearsal.
-        sampled: bool,
+        /// What went into it.
+        taint: Taint,
     },
     /// An unknown thing plus a number: `flag + 8`, `n - 1`.
     Linear {
@@ -39,7 +63,7 @@ pub(crate) enum PointerBase {
 impl Value {
     /// A number that the code itself determines.
     pub(crate) fn known(bits: u64) -> Value {
-        Value::Known { bits, sampled: false }
+        Value::Known { bits, taint: Taint::Code }
     }
 
     /// The bits of a number.
@@ -53,14 +77,27 @@ impl Value {
     /// What memory or a register of a type keeps of it.
     pub(crate) fn kept(self, ty: Type) -> Value {
         match self {
-            Value::Known { bits, sampled } => Value::Known { bits: evaluate::keep(bits, ty), sampled },
+            Value::Known { bits, taint } => Value::Known { bits: evaluate::keep(bits, ty), taint },
             value => value,
+        }
+    }
+
+    /// A number that a thread's or block's index determines.
+    pub(crate) fn of_thread(bits: u64) -> Value {
+        Value::Known { bits, taint: Taint::Thread }
+    }
+
+    /// What went into it.
+    pub(crate) fn taint(self) -> Taint {
+        match self {
+            Value::Known { taint, .. } => taint,
+            Value::Linear { .. } => Taint::Code,
         }
     }
 
     /// Whether a parameter's chosen value went into it.
     pub(crate) fn sampled(self) -> bool {
-        matches!(self, Value::Known { sampled: true, .. })
+        self.taint() >= Taint::Sampled
     }
 
     fn unknown(number: u32) -> Value {
@@ -70,9 +107,7 @@ impl Value {
     /// The value plus a number of bytes, as an address.
     pub(crate) fn plus(self, offset: i64) -> Value {
         match self {
-            Value::Known { bits, sampled } => {
-                Value::Known { bits: bits.wrapping_add_signed(offset), sampled }
-            }
+            Value::Known { bits, taint } => Value::Known { bits: bits.wrapping_add_signed(offset), taint },
             Value::Linear { base, offset: old } => Value::Linear { base, offset: old.wrapping_add(offset) },
         }
     }
@@ -80,7 +115,7 @@ impl Value {
 
 /// What an unknown thing is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Origin {
+enum Thing {
     /// What was read at an address that nobody had written, in a version of memory.
     Memory(Value, u32),
     /// A function of other values.
@@ -92,7 +127,7 @@ enum Origin {
 /// The unknown things of a rehearsal; equal expressions over equal things are one thing.
 #[derive(Debug, Default)]
 pub(crate) struct Unknowns {
-    numbers: FxHashMap<Origin, u32>,
+    numbers: FxHashMap<Thing, u32>,
     /// For each: whether it belongs to one thread or warp alone, so that no other need agree.
     private: Vec<bool>,
     /// For each: the things read from memory that it rests on.
@@ -100,7 +135,7 @@ pub(crate) struct Unknowns {
 }
 
 impl Unknowns {
-    fn intern(&mut self, origin: Origin, private: bool, roots: SmallVec<[u32; 2]>) -> Value {
+    fn intern(&mut self, origin: Thing, private: bool, roots: SmallVec<[u32; 2]>) -> Value {
         if let Some(&number) = self.numbers.get(&origin) {
             return Value::unknown(number);
         }
@@ -115,13 +150,13 @@ impl Unknowns {
     /// Something of one thread alone, different from everything else.
     pub(crate) fn fresh(&mut self) -> Value {
         let number = self.private.len() as u32;
-        self.intern(Origin::Fresh(number), true, SmallVec::new())
+        self.intern(Thing::Fresh(number), true, SmallVec::new())
     }
 
     /// Something that all threads agree on.
     pub(crate) fn common(&mut self) -> Value {
         let number = self.private.len() as u32;
-        self.intern(Origin::Fresh(number), false, SmallVec::new())
+        self.intern(Thing::Fresh(number), false, SmallVec::new())
     }
 
     /// The negation of a condition.
@@ -140,7 +175,7 @@ impl Unknowns {
     /// What lies at an address that nobody wrote: the same for all who read it.
     pub(crate) fn memory(&mut self, address: Value, version: u32) -> Value {
         let private = self.is_private(address);
-        self.intern(Origin::Memory(address, version), private, SmallVec::new())
+        self.intern(Thing::Memory(address, version), private, SmallVec::new())
     }
 
     /// Whether a value belongs to one thread alone and is not known.
@@ -173,21 +208,12 @@ impl Unknowns {
         if let Some(value) = simplify(arithmetic, sources) {
             return SmallVec::from_slice(&[value]);
         }
-        let mut bits: SmallVec<[u64; 4]> = SmallVec::new();
-        let mut sampled = false;
-        for source in sources {
-            match source {
-                Value::Known { bits: b, sampled: s } => {
-                    bits.push(*b);
-                    sampled |= s;
-                }
-                Value::Linear { .. } => break,
-            }
-        }
+        let bits: SmallVec<[u64; 4]> = sources.iter().map_while(|source| source.bits()).collect();
         if bits.len() == sources.len()
             && let Some(values) = evaluate::evaluate(arithmetic, &bits, results)
         {
-            return values.iter().map(|&bits| Value::Known { bits, sampled }).collect();
+            let taint = taint_of(arithmetic, sources);
+            return values.iter().map(|&bits| Value::Known { bits, taint }).collect();
         }
         let private = sources.iter().any(|&source| self.is_private(source));
         let mut roots: SmallVec<[u32; 2]> = SmallVec::new();
@@ -200,10 +226,24 @@ impl Unknowns {
         }
         (0..results.max(1))
             .map(|index| {
-                let origin = Origin::Expression(*arithmetic, SmallVec::from_slice(sources), index as u8);
+                let origin = Thing::Expression(*arithmetic, SmallVec::from_slice(sources), index as u8);
                 self.intern(origin, private, roots.clone())
             })
             .collect()
+    }
+}
+
+/// What goes into the result of a function. Logic on conditions only selects; arithmetic and comparisons mix.
+fn taint_of(arithmetic: &Arithmetic, sources: &[Value]) -> Taint {
+    let join = |values: &[Value]| values.iter().fold(Taint::Code, |taint, value| taint.join(value.taint()));
+    let most = |values: &[Value]| values.iter().map(|value| value.taint()).max().unwrap_or(Taint::Code);
+    match arithmetic.operation {
+        Operation::Setp | Operation::Set => {
+            let (compared, combined) = sources.split_at(sources.len().min(2));
+            join(compared).max(most(combined))
+        }
+        _ if arithmetic.ty == Type::Pred => most(sources),
+        _ => join(sources),
     }
 }
 
@@ -242,7 +282,9 @@ fn simplify(arithmetic: &Arithmetic, sources: &[Value]) -> Option<Value> {
         {
             compare(arithmetic.comparison, *x, *y).map(|holds| Value::known(u64::from(holds)))
         }
-        (Operation::Selp, [a, b, Known { bits, .. }]) => Some(if bits & 1 == 1 { *a } else { *b }),
+        (Operation::Selp, [a, b, Known { bits, taint }]) if *taint < Taint::Mixed => {
+            Some(if bits & 1 == 1 { *a } else { *b })
+        }
         (Operation::Selp, [a, b, _]) if a == b => Some(*a),
         (Operation::And, [zero @ Known { bits: 0, .. }, _] | [_, zero @ Known { bits: 0, .. }]) => {
             Some(*zero)
