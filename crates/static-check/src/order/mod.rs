@@ -11,7 +11,7 @@ mod report;
 mod roles;
 
 use standstill_findings::Finding;
-use standstill_kernel_ir::{InstructionId, Op, Order, Scope};
+use standstill_kernel_ir::{Instruction, InstructionId, Op, Order, Scope};
 
 use crate::kernel::Kernel;
 use flags::{Access, Does, Kind, Poll};
@@ -62,7 +62,8 @@ impl Check<'_> {
     /// Checks each writer of what one read waits for.
     fn poll(&self, poll: &Poll, found: &mut Vec<Finding>) {
         let body = self.kernel.body;
-        let behind = self.behind(poll);
+        let behind = self.behind(poll, false);
+        let behind_within = self.behind(poll, true);
         for writer in self.accesses {
             if writer.does == Does::Read
                 || writer.at == poll.access.at
@@ -82,19 +83,22 @@ impl Check<'_> {
             if others && self.narrow_flag(poll, writer, found) {
                 continue;
             }
-            self.release(poll, writer, others, &behind, found);
-            self.acquire(poll, writer, others, &behind, found);
+            let loads = if others { &behind } else { &behind_within };
+            self.release(poll, writer, others, loads, found);
+            self.acquire(poll, writer, others, loads, found);
             if let Kind::Spin(_) = poll.kind {
                 self.reversed(poll, writer, &behind, found);
             }
         }
     }
 
-    /// The loads behind a wait, up to the next wait for something else.
-    fn behind(&self, poll: &Poll) -> Vec<&Access> {
+    /// The loads behind a wait, up to the next wait for something else or barrier of the grid; with
+    /// `within` a block, up to any barrier.
+    fn behind(&self, poll: &Poll, within: bool) -> Vec<&Access> {
         let body = self.kernel.body;
-        let stops = |id: InstructionId, _: &standstill_kernel_ir::Instruction| {
-            self.polls.iter().any(|other| other.access.at == id && id != poll.access.at)
+        let stops = |id: InstructionId, instruction: &Instruction| {
+            paths::meets(body, id, instruction, within)
+                || self.polls.iter().any(|other| other.access.at == id && id != poll.access.at)
         };
         let (region, _) = paths::behind(body, poll.access.at, &stops);
         let inside = |access: &Access| match poll.kind {
@@ -193,7 +197,10 @@ impl Check<'_> {
         }
         let needed = if others { Reach::Device } else { Reach::Meeting };
         let exposed = Exposed::to(body, poll.access.at, Way::Acquire, needed);
-        let (before, _) = paths::before(body, writer.at, &|_, _| false);
+        let stops = |id: InstructionId, instruction: &Instruction| {
+            paths::meets(body, id, instruction, !others)
+        };
+        let (before, _) = paths::before(body, writer.at, &stops);
         let payload = behind.iter().filter(|load| exposed.contains(body, load.at)).find_map(|load| {
             let store = self.accesses.iter().find(|store| {
                 before.contains(body, store.at) && self.handed_over(poll, writer, store, load)

@@ -80,6 +80,19 @@ pub(super) fn reach(body: &Body, id: InstructionId, instruction: &Instruction, w
     }
 }
 
+/// Whether blocks meet in an instruction, or what it does is not known; `within` a block, whether threads do.
+pub(super) fn meets(body: &Body, id: InstructionId, instruction: &Instruction, within: bool) -> bool {
+    match instruction.op {
+        Op::Fence { .. } | Op::Load(_) | Op::Store(_) => false,
+        Op::Atomic { .. } => body.base(id) == Base::Workspace,
+        _ => match reach(body, id, instruction, Way::Release) {
+            Reach::Device => true,
+            Reach::Meeting => within,
+            _ => false,
+        },
+    }
+}
+
 /// A set of instructions: in each block a range.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Region {
