@@ -290,7 +290,8 @@ pub(super) fn from_counter(body: &Body, value: ValueId) -> bool {
         match body.definition(value) {
             Some((id, instruction)) => match instruction.op {
                 Op::Atomic { access, .. } => {
-                    let shared = matches!(body.base(id), Base::Symbol(symbol) if body.is_shared_symbol(symbol));
+                    let shared =
+                        matches!(body.base(id), Base::Symbol(symbol) if body.is_shared_symbol(symbol));
                     if !shared && !crate::inline::is_shared(access.space) {
                         return true;
                     }
@@ -325,7 +326,9 @@ fn bounded_data(body: &Body, value: ValueId) -> bool {
     match instruction.op {
         Op::Arithmetic(arithmetic) => {
             let bounded = match arithmetic.operation {
-                Operation::And => bounds(body.constant(instruction, 1)) || bounds(body.constant(instruction, 0)),
+                Operation::And => {
+                    bounds(body.constant(instruction, 1)) || bounds(body.constant(instruction, 0))
+                }
                 Operation::Rem => bounds(body.constant(instruction, 1)),
                 Operation::Cvt => {
                     return body.source_value(instruction, 0).is_some_and(|value| bounded_data(body, value));

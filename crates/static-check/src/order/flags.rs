@@ -11,6 +11,9 @@ use super::address::Address;
 use crate::body::{Base, Body};
 use crate::inline::is_shared;
 
+/// Most blocks of a loop that only waits.
+const MAXIMUM_SPIN: usize = 32;
+
 /// What an access does to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Does {
@@ -32,10 +35,10 @@ pub(super) struct Access {
 }
 
 /// How a location is waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A loop reads it until it has changed.
-    Spin(LoopId),
+    /// A loop of these blocks reads it until it has changed.
+    Spin(Vec<BlockId>),
     /// A loop tries to change it from a free to a taken value.
     Lock {
         /// The value that it must have to be taken, when one is named.
@@ -70,7 +73,7 @@ pub(super) fn accesses(body: &Body) -> Vec<Access> {
             continue;
         }
         let Some(address) = Address::of(body, at) else { continue };
-        if address.base == Base::Workspace {
+        if address.base == Base::Workspace || access.order == Order::Weak && asks_for_space(body, at) {
             continue;
         }
         let shared = is_shared(access.space)
@@ -78,6 +81,18 @@ pub(super) fn accesses(body: &Body) -> Vec<Access> {
         found.push(Access { at, does, access, address, shared });
     }
     found
+}
+
+/// Whether an access stands under a question about its address's space: libraries treat a thread's own
+/// memory apart, with plain accesses that no other thread can see.
+fn asks_for_space(body: &Body, at: InstructionId) -> bool {
+    body.control_dependence.branches(body.block_of(at)).iter().any(|&branch| {
+        body.ssa.terminator(branch).is_some_and(|condition| {
+            body.rests_on(condition, &|instruction| {
+                matches!(instruction.op, Op::Arithmetic(arithmetic) if arithmetic.operation == Operation::Isspacep)
+            })
+        })
+    })
 }
 
 /// Whether an atomic leaves memory as it is: an addition of zero, an exchange of equals.
@@ -116,30 +131,68 @@ pub(super) fn polls(body: &Body, accesses: &[Access]) -> Vec<Poll> {
         if access.access.order == Order::Weak || access.access.elements > 1 {
             continue;
         }
-        if let Some(id) = spin_loop(body, access, result, innermost) {
-            found.push(Poll { access: access.clone(), kind: Kind::Spin(id) });
+        if let Some(blocks) = spin_loop(body, access, result, innermost) {
+            found.push(Poll { access: access.clone(), kind: Kind::Spin(blocks) });
         }
     }
     found
 }
 
-/// The loop that does nothing but wait for what an access reads.
-fn spin_loop(body: &Body, access: &Access, result: ValueId, innermost: LoopId) -> Option<LoopId> {
+/// The blocks of a loop that does nothing but wait for what an access reads.
+fn spin_loop(body: &Body, access: &Access, result: ValueId, innermost: LoopId) -> Option<Vec<BlockId>> {
+    let waits = |blocks: &[BlockId]| {
+        blocks.contains(&body.block_of(access.at))
+            && exits_on(body, blocks, result).next().is_some()
+            && only_waits(body, blocks)
+            && is_invariant(body, blocks, access.at)
+    };
     let mut around = Some(innermost);
-    while let Some(id) = around {
-        let decides = exits_on(body, id, result).next().is_some();
-        if decides {
-            return (only_waits(body, id) && is_invariant(body, id, access.at)).then_some(id);
+    for _ in 0..4 {
+        let id = around?;
+        // A spin at the head of another loop shares its header with it: each way back by itself first.
+        for &latch in body.loops.latches(id) {
+            for &header in body.loops.headers(id) {
+                if body.flow.successors(latch).contains(&header)
+                    && let Some(blocks) = between(body, header, latch)
+                    && waits(&blocks)
+                {
+                    return Some(blocks);
+                }
+            }
+        }
+        let blocks = body.loops.blocks(id);
+        if waits(blocks) {
+            return Some(blocks.to_vec());
         }
         around = body.loops.get(id)?.parent;
     }
     None
 }
 
-/// The blocks of a loop that may leave it by a condition on a value.
-fn exits_on(body: &Body, id: LoopId, result: ValueId) -> impl Iterator<Item = (BlockId, BlockId)> {
-    body.loops.exits(id).iter().copied().filter(move |&(from, _)| {
-        body.ssa.terminator(from).is_some_and(|condition| depends(body, condition, result))
+/// The blocks on the ways from a loop's header to a block that leads back to it.
+fn between(body: &Body, header: BlockId, latch: BlockId) -> Option<Vec<BlockId>> {
+    let mut blocks = vec![header];
+    let mut stack = vec![latch];
+    while let Some(block) = stack.pop() {
+        if !blocks.contains(&block) {
+            if blocks.len() >= MAXIMUM_SPIN {
+                return None;
+            }
+            blocks.push(block);
+            stack.extend_from_slice(body.flow.predecessors(block));
+        }
+    }
+    Some(blocks)
+}
+
+/// The edges that may leave a loop by a condition on a value.
+fn exits_on(body: &Body, blocks: &[BlockId], result: ValueId) -> impl Iterator<Item = (BlockId, BlockId)> {
+    let deciding = blocks.iter().copied().filter(move |&from| {
+        body.flow.successors(from).iter().any(|to| !blocks.contains(to))
+            && body.ssa.terminator(from).is_some_and(|condition| depends(body, condition, result))
+    });
+    deciding.flat_map(move |from| {
+        body.flow.successors(from).iter().filter(|to| !blocks.contains(to)).map(move |&to| (from, to))
     })
 }
 
@@ -174,9 +227,9 @@ pub(super) fn depends(body: &Body, value: ValueId, on: ValueId) -> bool {
 }
 
 /// Whether a loop changes nothing that others can see and meets with nobody.
-fn only_waits(body: &Body, id: LoopId) -> bool {
-    body.loops.blocks(id).len() <= 32
-        && body.loops.blocks(id).iter().all(|&block| {
+fn only_waits(body: &Body, blocks: &[BlockId]) -> bool {
+    blocks.len() <= MAXIMUM_SPIN
+        && blocks.iter().all(|&block| {
             body.function.instructions_of(block).iter().all(|instruction| match instruction.op {
                 Op::Store(access) => access.space == standstill_kernel_ir::Space::Local,
                 Op::Atomic { operation, .. } => only_reads(body, instruction, operation),
@@ -187,28 +240,35 @@ fn only_waits(body: &Body, id: LoopId) -> bool {
         })
 }
 
-/// Whether an address is computed outside a loop.
-fn is_invariant(body: &Body, id: LoopId, at: InstructionId) -> bool {
+/// Whether an address stays the same in a loop.
+fn is_invariant(body: &Body, blocks: &[BlockId], at: InstructionId) -> bool {
     let Some(instruction) = body.instruction(at) else { return false };
     match body.source(instruction, 0) {
         Operand::Symbol { .. } => true,
-        _ => body.source_value(instruction, 0).is_some_and(|value| value_is_invariant(body, id, value, 0)),
+        _ => {
+            body.source_value(instruction, 0).is_some_and(|value| value_is_invariant(body, blocks, value, 0))
+        }
     }
 }
 
-fn value_is_invariant(body: &Body, id: LoopId, value: ValueId, depth: u32) -> bool {
+fn value_is_invariant(body: &Body, blocks: &[BlockId], value: ValueId, depth: u32) -> bool {
     let Some(block) = body.ssa.block(value, &body.flow) else { return false };
-    if !body.loops.contains(id, block) {
+    if !blocks.contains(&block) {
         return true;
     }
     match body.definition(value) {
         Some((_, instruction)) if matches!(instruction.op, Op::Arithmetic(_)) && depth < 16 => {
             (0..usize::from(instruction.operands.sources)).all(|index| {
                 body.source_value(instruction, index)
-                    .is_none_or(|value| value_is_invariant(body, id, value, depth + 1))
+                    .is_none_or(|value| value_is_invariant(body, blocks, value, depth + 1))
             })
         }
-        _ => false,
+        Some(_) => false,
+        None => body
+            .ssa
+            .incoming(value)
+            .iter()
+            .all(|&(from, incoming)| incoming == value || !blocks.contains(&from)),
     }
 }
 
@@ -216,19 +276,20 @@ fn value_is_invariant(body: &Body, id: LoopId, value: ValueId, depth: u32) -> bo
 /// to stay shut for it.
 pub(super) fn can_end(body: &Body, poll: &Poll, written: Option<u64>) -> bool {
     let Some(written) = written else { return true };
-    match poll.kind {
-        Kind::Lock { free: Some(free), .. } => free as u32 == written as u32,
-        Kind::Lock { free: None, taken } => taken as u32 != written as u32,
-        Kind::Spin(id) => {
-            let Some(result) =
-                body.instruction(poll.access.at).and_then(|instruction| body.destination_value(instruction, 0))
+    match &poll.kind {
+        Kind::Lock { free: Some(free), .. } => *free as u32 == written as u32,
+        Kind::Lock { free: None, taken } => *taken as u32 != written as u32,
+        Kind::Spin(blocks) => {
+            let Some(result) = body
+                .instruction(poll.access.at)
+                .and_then(|instruction| body.destination_value(instruction, 0))
             else {
                 return true;
             };
             let ty = poll.access.access.ty;
             let mut known = FxHashMap::default();
             known.insert(result, Some(evaluate::keep(written, ty)));
-            exits_on(body, id, result).any(|(from, to)| {
+            exits_on(body, blocks, result).any(|(from, to)| {
                 let Some(condition) = body.ssa.terminator(from) else { return true };
                 let Some(bits) = evaluated(body, condition, &mut known, 0) else { return true };
                 match body.function.blocks.get(from.0 as usize).map(|block| block.terminator) {
@@ -273,7 +334,8 @@ fn evaluated(
     }
     let destinations = usize::from(instruction.operands.destinations);
     let results = evaluate::evaluate(&arithmetic, &sources, destinations)?;
-    let position = (0..destinations).find(|&index| body.destination_value(instruction, index) == Some(value))?;
+    let position =
+        (0..destinations).find(|&index| body.destination_value(instruction, index) == Some(value))?;
     let result = results.get(position).copied();
     known.insert(value, result);
     result
@@ -283,7 +345,9 @@ fn evaluated(
 pub(super) fn written_constant(body: &Body, access: &Access) -> Option<u64> {
     let instruction = body.instruction(access.at)?;
     match instruction.op {
-        Op::Store(_) | Op::Atomic { operation: AtomicOperation::Exchange, .. } => body.constant(instruction, 1),
+        Op::Store(_) | Op::Atomic { operation: AtomicOperation::Exchange, .. } => {
+            body.constant(instruction, 1)
+        }
         Op::Atomic { operation: AtomicOperation::CompareExchange, .. } => body.constant(instruction, 2),
         _ => None,
     }

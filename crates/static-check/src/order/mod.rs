@@ -83,11 +83,14 @@ impl Check<'_> {
             if others && self.narrow_flag(poll, writer, found) {
                 continue;
             }
-            let loads = if others { &behind } else { &behind_within };
+            // What lies in shared memory is not for other blocks.
+            let mut loads = if others { behind.clone() } else { behind_within.clone() };
+            loads.retain(|load| !(others && load.shared));
+            let loads = &loads;
             self.release(poll, writer, others, loads, found);
             self.acquire(poll, writer, others, loads, found);
             if let Kind::Spin(_) = poll.kind {
-                self.reversed(poll, writer, &behind, found);
+                self.reversed(poll, writer, loads, found);
             }
         }
     }
@@ -101,8 +104,8 @@ impl Check<'_> {
                 || self.polls.iter().any(|other| other.access.at == id && id != poll.access.at)
         };
         let (region, _) = paths::behind(body, poll.access.at, &stops);
-        let inside = |access: &Access| match poll.kind {
-            Kind::Spin(id) => body.loops.contains(id, body.block_of(access.at)),
+        let inside = |access: &Access| match &poll.kind {
+            Kind::Spin(blocks) => blocks.contains(&body.block_of(access.at)),
             Kind::Lock { .. } => false,
         };
         self.accesses
@@ -114,7 +117,7 @@ impl Check<'_> {
                     && region.contains(body, access.at)
                     && !inside(access)
                     && !self.polls.iter().any(|other| other.access.at == access.at)
-                    && !access.address.may_meet(&poll.access.address)
+                    && apart(access, &poll.access)
             })
             .collect()
     }
@@ -130,8 +133,8 @@ impl Check<'_> {
         if store.does != Does::Write
             || store.shared != load.shared
             || !store.address.may_meet(&load.address)
-            || store.address.may_meet(&poll.access.address)
-            || store.address.may_meet(&writer.address)
+            || !apart(store, &poll.access)
+            || !apart(store, writer)
         {
             return false;
         }
@@ -197,9 +200,8 @@ impl Check<'_> {
         }
         let needed = if others { Reach::Device } else { Reach::Meeting };
         let exposed = Exposed::to(body, poll.access.at, Way::Acquire, needed);
-        let stops = |id: InstructionId, instruction: &Instruction| {
-            paths::meets(body, id, instruction, !others)
-        };
+        let stops =
+            |id: InstructionId, instruction: &Instruction| paths::meets(body, id, instruction, !others);
         let (before, _) = paths::before(body, writer.at, &stops);
         let payload = behind.iter().filter(|load| exposed.contains(body, load.at)).find_map(|load| {
             let store = self.accesses.iter().find(|store| {
@@ -244,10 +246,10 @@ impl Check<'_> {
         let mut reach = standstill_kernel_ir::Reachability::new(&body.flow);
         let workspace = |reach: &mut standstill_kernel_ir::Reachability<'_>, from| {
             body.instructions().any(|(id, instruction)| match instruction.op {
-                Op::Atomic { .. } => {
-                    body.base(id) == crate::body::Base::Workspace && reach.reaches(from, id)
+                Op::Atomic { .. } => body.base(id) == crate::body::Base::Workspace && reach.reaches(from, id),
+                Op::ClusterBarrier { .. } | Op::GridDependency { .. } | Op::Opaque(_) => {
+                    reach.reaches(from, id)
                 }
-                Op::ClusterBarrier { .. } | Op::GridDependency { .. } | Op::Opaque(_) => reach.reaches(from, id),
                 _ => false,
             })
         };
@@ -257,7 +259,7 @@ impl Check<'_> {
             };
             if store.does != Does::Write
                 || store.shared
-                || store.address.atoms() != writer.address.atoms()
+                || !indexed_like(store, writer)
                 || !self.follows(writer.at, store.at)
                 || published_later(&mut reach)
                 || workspace(&mut reach, store.at)
@@ -272,19 +274,14 @@ impl Check<'_> {
             if stored_before {
                 continue;
             }
-            let load = behind.iter().find(|load| {
-                self.handed_over(poll, writer, store, load) && self.index_of(load) == self.index_of(&poll.access)
-            });
+            let load = behind
+                .iter()
+                .find(|load| self.handed_over(poll, writer, store, load) && indexed_like(load, &poll.access));
             if let Some(load) = load {
                 self.report.flag_first(poll, writer, store, load, found);
                 return;
             }
         }
-    }
-
-    /// What tells the elements of an array apart, without their size.
-    fn index_of(&self, access: &Access) -> Vec<address::Atom> {
-        access.address.atoms()
     }
 
     /// Operations of block scope on a flag between blocks.
@@ -365,4 +362,19 @@ impl Check<'_> {
             self.report.narrow(update, update, found);
         }
     }
+}
+
+/// Whether an access goes to another place than a flag: provably, or as a plain access to what is otherwise
+/// only accessed atomically or volatile.
+fn apart(payload: &Access, flag: &Access) -> bool {
+    !payload.address.may_meet(&flag.address)
+        || payload.access.order == Order::Weak
+            && flag.access.order != Order::Weak
+            && !payload.address.same(&flag.address)
+}
+
+/// Whether what chooses among several flags chooses among the payloads, too.
+fn indexed_like(payload: &Access, flag: &Access) -> bool {
+    let atoms = payload.address.atoms();
+    flag.address.atoms().iter().all(|atom| atoms.contains(atom))
 }

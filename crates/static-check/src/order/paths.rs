@@ -116,9 +116,10 @@ pub(super) fn before(
     let mut stack = vec![(body.block_of(from), from.0)];
     while let Some((block, end)) = stack.pop() {
         let Some(range) = body.function.blocks.get(block.0 as usize) else { continue };
-        let stop = (range.first..end).rev().map(InstructionId).find(|&id| {
-            body.instruction(id).is_some_and(|instruction| stops(id, instruction))
-        });
+        let stop = (range.first..end)
+            .rev()
+            .map(InstructionId)
+            .find(|&id| body.instruction(id).is_some_and(|instruction| stops(id, instruction)));
         let first = stop.map_or(range.first, |stop| stop.0 + 1);
         region.ranges.insert(block.0, (first, end));
         if let Some(stop) = stop {
@@ -146,9 +147,9 @@ pub(super) fn behind(
     let mut stack = vec![(body.block_of(from), from.0 + 1)];
     while let Some((block, first)) = stack.pop() {
         let end = end_of(body, block);
-        let stop = (first..end).map(InstructionId).find(|&id| {
-            body.instruction(id).is_some_and(|instruction| stops(id, instruction))
-        });
+        let stop = (first..end)
+            .map(InstructionId)
+            .find(|&id| body.instruction(id).is_some_and(|instruction| stops(id, instruction)));
         region.ranges.insert(block.0, (first, stop.map_or(end, |stop| stop.0)));
         if let Some(stop) = stop {
             met.push(stop);
@@ -180,7 +181,8 @@ pub(super) struct Exposed {
 
 impl Exposed {
     pub(super) fn to(body: &Body, flag: InstructionId, way: Way, needed: Reach) -> Exposed {
-        let covers = |id: InstructionId, instruction: &Instruction| reach(body, id, instruction, way) >= needed;
+        let covers =
+            |id: InstructionId, instruction: &Instruction| reach(body, id, instruction, way) >= needed;
         let never = |_: InstructionId, _: &Instruction| false;
         let walk = |from, stops: &dyn Fn(InstructionId, &Instruction) -> bool| match way {
             Way::Release => before(body, from, stops),

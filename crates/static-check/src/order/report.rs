@@ -30,7 +30,8 @@ impl Report<'_> {
 
     fn cause(&self, finding: &mut Finding, at: InstructionId, label: String) {
         let span = self.kernel.places.cause(at, label);
-        let same = |known: &Span| (&known.file, known.line, &known.label) == (&span.file, span.line, &span.label);
+        let same =
+            |known: &Span| (&known.file, known.line, &known.label) == (&span.file, span.line, &span.label);
         if !finding.spans.iter().any(same) {
             finding.spans.push(span);
         }
@@ -44,11 +45,7 @@ impl Report<'_> {
             && pointers(flag)
             && pointers(payload)
         {
-            finding.assumes.push(format!(
-                "{} and {} do not overlap",
-                self.name(flag),
-                self.name(payload)
-            ));
+            finding.assumes.push(format!("{} and {} do not overlap", self.name(flag), self.name(payload)));
         }
         if others && self.kernel.launch.grid.is_none() {
             finding.assumes.push("the grid has more than one block".into());
@@ -76,9 +73,12 @@ impl Report<'_> {
         let lock = matches!(poll.kind, Kind::Lock { .. });
         let flag = self.name(writer);
         let message = if lock {
-            "a lock is given back without a release: what was stored under it may become visible later".to_string()
+            "a lock is given back without a release: what was stored under it may become visible later"
+                .to_string()
         } else {
-            format!("{flag} is published without a release: the payload stored before it may become visible later")
+            format!(
+                "{flag} is published without a release: the payload stored before it may become visible later"
+            )
         };
         let mut finding = self.finding(Rule::MissingRelease, message);
         let what = if lock { "the lock is given back here" } else { "the flag is written here" };
@@ -115,9 +115,10 @@ impl Report<'_> {
         self.cause(&mut finding, store.at, "its payload is stored only after it".into());
         self.cause(&mut finding, poll.access.at, "another block waits for the flag here".into());
         self.cause(&mut finding, load.at, "and then reads the payload".into());
-        finding.notes.push("a fence behind the flag orders nothing that the flag's reader can rely on".into());
-        finding.help =
-            "store the payload first, then `__threadfence()`, then write the flag".into();
+        finding
+            .notes
+            .push("a fence behind the flag orders nothing that the flag's reader can rely on".into());
+        finding.help = "store the payload first, then `__threadfence()`, then write the flag".into();
         self.assume(&mut finding, writer, Some(store), true);
         found.push(finding);
     }
@@ -138,11 +139,14 @@ impl Report<'_> {
                  not there yet"
             ),
         );
-        finding.spans.push(self.kernel.places.primary(counter.at, "the counter is raised here, without a release"));
+        finding
+            .spans
+            .push(self.kernel.places.primary(counter.at, "the counter is raised here, without a release"));
         self.cause(&mut finding, store.at, "nothing orders this store before it".into());
         self.cause(&mut finding, load.at, "whoever comes last reads the others' results here".into());
         finding.notes.push(RELAXED.into());
-        finding.help = "put `__threadfence()` between the store and the atomic that raises the counter".into();
+        finding.help =
+            "put `__threadfence()` between the store and the atomic that raises the counter".into();
         self.assume(&mut finding, counter, Some(store), true);
         found.push(finding);
     }
@@ -193,8 +197,7 @@ impl Report<'_> {
         way: Way,
         found: &mut Vec<Finding>,
     ) {
-        let is_fence =
-            matches!(self.kernel.body.instruction(fence).map(|i| i.op), Some(Op::Fence { .. }));
+        let is_fence = matches!(self.kernel.body.instruction(fence).map(|i| i.op), Some(Op::Fence { .. }));
         let what = if is_fence { "a fence" } else { "an operation" };
         let mut finding = self.finding(
             Rule::ScopeTooNarrow,
@@ -223,9 +226,9 @@ impl Report<'_> {
             Rule::ScopeTooNarrow,
             format!("an operation of block scope on {name}, which other blocks use, too"),
         );
-        finding
-            .spans
-            .push(self.kernel.places.primary(narrow.at, "atomic and ordered for the threads of this block only"));
+        finding.spans.push(
+            self.kernel.places.primary(narrow.at, "atomic and ordered for the threads of this block only"),
+        );
         if narrow.at != other.at {
             self.cause(&mut finding, other.at, "another block comes to the same location here".into());
         }

@@ -14,7 +14,9 @@ use crate::uniformity::Agreement;
 fn many_blocks(kernel: &Kernel<'_>) -> bool {
     match kernel.launch.grid {
         Some(grid) => grid.iter().any(|&extent| extent > 1),
-        None => kernel.body.instructions().any(|(_, instruction)| reads_block_index(kernel.body, instruction)),
+        None => {
+            kernel.body.instructions().any(|(_, instruction)| reads_block_index(kernel.body, instruction))
+        }
     }
 }
 
@@ -78,8 +80,7 @@ pub(super) fn in_other_blocks(kernel: &Kernel<'_>, writer: &Access, reader: &Acc
     let body = kernel.body;
     let (write, read) = (body.block_of(writer.at), body.block_of(reader.at));
     let same_place = writer.address.same(&reader.address);
-    let shared =
-        writer.address.is_shared_by_blocks(kernel) && reader.address.is_shared_by_blocks(kernel);
+    let shared = writer.address.is_shared_by_blocks(kernel) && reader.address.is_shared_by_blocks(kernel);
     if !same_place && writer.address.is_of_one_block(kernel) && reader.address.is_of_one_block(kernel) {
         return true;
     }

@@ -1,0 +1,48 @@
+// case: order_grid_barrier_no_fence
+// rule: missing-release
+// also: missing-acquire, global-race
+// where: both
+// nvidia: wrong-result
+// launch: block=64 grid=4
+// why: a home-made grid barrier counts with a relaxed atomic and no fence, so the other blocks need not see what was stored before it
+#include <cstdio>
+#include <cuda_runtime.h>
+#define CK(x) do { cudaError_t e_ = (x); if (e_ != cudaSuccess) { \
+  std::printf("line %d: %s\n", __LINE__, cudaGetErrorString(e_)); return 1; } } while (0)
+__device__ __noinline__ void meet(unsigned *count, unsigned all) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    atomicAdd(count, 1u);  //~ missing-release
+    while (*(volatile unsigned *)count < all) {}  //~| the wait
+  }
+  __syncthreads();
+}
+__global__ void swap_halves(const int *in, int *tmp, int *out, unsigned *count) {
+  int n = gridDim.x * blockDim.x, i = blockIdx.x * blockDim.x + threadIdx.x;
+  tmp[i] = in[i] + 6;  //~| payload
+  meet(count, gridDim.x);
+  out[i] = tmp[(i + n / 2) % n];  //~| payload load
+}
+static int want(const int *in, int i) { return in[(i + 128) % 256] + 6; }
+int main() {
+  static int h_in[256], h_out[256];
+  int *in, *out, bad = 0;
+  for (int i = 0; i < 256; ++i) h_in[i] = (i * 37 + 11) % 1009 + 1;
+  CK(cudaMalloc(&in, sizeof h_in));
+  CK(cudaMalloc(&out, sizeof h_out));
+  CK(cudaMemcpy(in, h_in, sizeof h_in, cudaMemcpyHostToDevice));
+  CK(cudaMemset(out, 0, sizeof h_out));
+  int *tmp;
+  CK(cudaMalloc(&tmp, 256 * sizeof *tmp));
+  CK(cudaMemset(tmp, 0, 256 * sizeof *tmp));
+  unsigned *count;
+  CK(cudaMalloc(&count, 1 * sizeof *count));
+  CK(cudaMemset(count, 0, 1 * sizeof *count));
+  swap_halves<<<4, 64>>>(in, tmp, out, count);
+  CK(cudaGetLastError());
+  CK(cudaDeviceSynchronize());
+  CK(cudaMemcpy(h_out, out, sizeof h_out, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < 256; ++i) bad += h_out[i] != want(h_in, i);
+  std::printf("elements=%d mismatches=%d\n", 256, bad);
+  return bad ? 2 : 0;
+}
