@@ -139,7 +139,7 @@ pub(super) fn never_left(cycle: &Cycle<'_>, budget: &mut Budget) -> Option<Findi
         }
         finding.notes.push(format!("{} never leave{} it", stuck.with_noun("thread"), if stuck.len() == 1 { "s" } else { "" }));
     }
-    if slice.uses_launch()
+    if (slice.uses_launch() || never.threads.is_some())
         && let Some([x, y, z]) = cycle.kernel.launch.block
     {
         finding.assumes.push(format!("block = {x}x{y}x{z}"));

@@ -1,0 +1,42 @@
+// case: loops_sleeps_on_plain_load
+// rule: none
+// where: static
+// nvidia: completes
+// launch: block=32 grid=2
+// why: the flag is read through volatile
+#include <cstdio>
+#include <cuda_runtime.h>
+#define CK(x) do { cudaError_t e_ = (x); if (e_ != cudaSuccess) { \
+  std::printf("line %d: %s\n", __LINE__, cudaGetErrorString(e_)); return 1; } } while (0)
+__global__ void doze(const int *in, int *out, volatile int *aux) {
+  int t = threadIdx.x;
+  if (blockIdx.x == 0) {
+    out[t] = in[t] + 1;
+    __syncthreads();
+    __threadfence();
+    if (t == 0) atomicExch((int *)aux, 1);
+  } else {
+    while (*aux == 0) __nanosleep(50);
+    __threadfence();
+    out[32 + t] = in[t] + 1;
+  }
+}
+static int want(const int *in, int i) { return in[i % 32] + 1; }
+int main() {
+  static int h_in[64], h_out[64];
+  int *in, *out, *aux, bad = 0;
+  for (int i = 0; i < 64; ++i) h_in[i] = (i * 37 + 11) % 1009 + 1;
+  CK(cudaMalloc(&in, sizeof h_in));
+  CK(cudaMalloc(&out, sizeof h_out));
+  CK(cudaMalloc(&aux, 4096));
+  CK(cudaMemcpy(in, h_in, sizeof h_in, cudaMemcpyHostToDevice));
+  CK(cudaMemset(out, 0, sizeof h_out));
+  CK(cudaMemset(aux, 0, 4096));
+  doze<<<2, 32>>>(in, out, aux);
+  CK(cudaGetLastError());
+  CK(cudaDeviceSynchronize());
+  CK(cudaMemcpy(h_out, out, sizeof h_out, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < 64; ++i) bad += h_out[i] != want(h_in, i);
+  std::printf("elements=%d mismatches=%d\n", 64, bad);
+  return bad ? 2 : 0;
+}
