@@ -22,10 +22,7 @@ fn check(body: &str, expected: &[(&str, &str, &str)]) {
     let found: Vec<(&str, &str, &str)> = findings
         .iter()
         .filter(|finding| {
-            matches!(
-                finding.rule,
-                Rule::NonTerminatingLoop | Rule::HoistableSpin | Rule::SpinLockLockstep
-            )
+            matches!(finding.rule, Rule::NonTerminatingLoop | Rule::HoistableSpin | Rule::SpinLockLockstep)
         })
         .map(|finding| {
             let known = if finding.known == Known::Proved { "proved" } else { "possible" };
@@ -54,9 +51,7 @@ fn no_way_out() {
 
 #[test]
 fn a_condition_that_no_round_changes() {
-    let body = |test: &str| {
-        format!("L: st.volatile.global.u32 [%rd4], 1;\n{test}\n@%p1 bra L;")
-    };
+    let body = |test: &str| format!("L: st.volatile.global.u32 [%rd4], 1;\n{test}\n@%p1 bra L;");
     check(&body("setp.gt.s32 %p1, %r9, 0;"), &[(ENDLESS, "proved", "@%p1 bra L;")]);
     // It fails in the first round for all threads of the block.
     check(&body("setp.gt.u32 %p1, %r1, 64;"), &[]);
@@ -68,9 +63,7 @@ fn a_condition_that_no_round_changes() {
 #[test]
 fn values_that_repeat() {
     let body = |start: &str, step: &str, test: &str| {
-        format!(
-            "mov.u32 %r2, {start};\nL: st.volatile.global.u32 [%rd4], %r2;\n{step}\n{test}\n@%p1 bra L;"
-        )
+        format!("mov.u32 %r2, {start};\nL: st.volatile.global.u32 [%rd4], %r2;\n{step}\n{test}\n@%p1 bra L;")
     };
     let found: &[(&str, &str, &str)] = &[(ENDLESS, "proved", "@%p1 bra L;")];
     check(&body("0", "shl.b32 %r2, %r2, 1;", "setp.lt.s32 %p1, %r2, 100;"), found);
@@ -83,7 +76,8 @@ fn values_that_repeat() {
     check(&body("%tid.x", stride, "setp.lt.s32 %p1, %r2, %r9;"), found);
     check(&body("%tid.x", &stride.replace("8;", "6;"), "setp.lt.s32 %p1, %r2, %r9;"), &[]);
     // A second way out that is not understood.
-    let other = "shl.b32 %r2, %r2, 1;\nld.volatile.global.u32 %r6, [%rd2];\nsetp.eq.s32 %p2, %r6, 0;\n@%p2 bra END;";
+    let other =
+        "shl.b32 %r2, %r2, 1;\nld.volatile.global.u32 %r6, [%rd2];\nsetp.eq.s32 %p2, %r6, 0;\n@%p2 bra END;";
     check(&body("0", other, "setp.lt.s32 %p1, %r2, 100;"), &[]);
 }
 
@@ -127,10 +121,7 @@ fn spins_on_one_read() {
         "ld.global.u32 %r3, [%rd2];\nsetp.ne.s32 %p1, %r3, 0;\n@%p1 bra END;\nL: bra L;",
         &[(SPIN, "proved", "L: bra L;")],
     );
-    check(
-        "setp.ne.s32 %p1, %r9, 0;\n@%p1 bra END;\nL: bra L;",
-        &[(ENDLESS, "proved", "L: bra L;")],
-    );
+    check("setp.ne.s32 %p1, %r9, 0;\n@%p1 bra END;\nL: bra L;", &[(ENDLESS, "proved", "L: bra L;")]);
 }
 
 /// A lock at an address, its critical section and its release, behind something that chooses lanes.
@@ -155,7 +146,14 @@ fn locks_between_lanes() {
     check(&lock("setp.ne.s32 %p2, %r1, 0;\n@%p2 bra END;", "%rd2", ""), &[]);
     check(&lock("and.b32 %r6, %r1, 31;\nsetp.ne.s32 %p2, %r6, %r9;\n@%p2 bra END;", "%rd2", ""), &[]);
     check(&lock("elect.sync %r6|%p2, -1;\n@!%p2 bra END;", "%rd2", ""), &[]);
-    check(&lock("activemask.b32 %r6;\nbfind.u32 %r7, %r6;\nmov.u32 %r8, %laneid;\nsetp.ne.s32 %p2, %r7, %r8;\n@%p2 bra END;", "%rd2", ""), &[]);
+    check(
+        &lock(
+            "activemask.b32 %r6;\nbfind.u32 %r7, %r6;\nmov.u32 %r8, %laneid;\nsetp.ne.s32 %p2, %r7, %r8;\n@%p2 bra END;",
+            "%rd2",
+            "",
+        ),
+        &[],
+    );
     // Two lanes.
     check(&lock("setp.gt.u32 %p2, %r1, 1;\n@%p2 bra END;", "%rd2", ""), &found);
     // Given back inside.

@@ -1,8 +1,8 @@
 //! One loop and what its exits are decided by.
 
 use standstill_kernel_ir::{
-    BlockId, Callee, Instruction, InstructionId, LoopId, Op, Operand, Operation, Order, Space, Special, Terminator,
-    ValueDef, ValueId,
+    BlockId, Callee, Instruction, InstructionId, LoopId, Op, Operand, Operation, Order, Space, Special,
+    Terminator, ValueDef, ValueId,
 };
 
 use crate::body::Body;

@@ -1,7 +1,7 @@
 //! Loops that cannot end: without an exit, or with exits that no round can bring about.
 
-use standstill_findings::{Finding, Outcome, PlatformRow, Rule, ThreadRanges};
-use standstill_kernel_ir::{InstructionId, Op, Operation, Terminator, User, Uses, ValueId};
+use standstill_findings::{Finding, Known, Outcome, PlatformRow, Rule, Severity, ThreadRanges};
+use standstill_kernel_ir::{InstructionId, Op, Operation, Order, Space, Terminator, User, Uses, ValueId};
 
 use super::arrivals::Arrivals;
 use super::cycle::{Cycle, comparison};
@@ -51,7 +51,34 @@ pub(super) fn without_exit(cycle: &Cycle<'_>) -> Option<Finding> {
         "let the body change what the condition tests, in a type that can reach the bound (an unsigned value is \
          never below zero, a byte never 256)"
             .into();
-    entered(cycle, finding)
+    let mut finding = entered(cycle, finding)?;
+    let conditional = !finding.assumes.is_empty();
+    if conditional && !has_effect(cycle) && !is_readable(cycle, &finding) {
+        finding.known = Known::Possible {
+            reason: "a compiler also leaves out the way out of a loop that it takes for unreachable".into(),
+        };
+        finding.severity = Severity::Note;
+    }
+    Some(finding)
+}
+
+/// Whether a loop does something that others can see.
+fn has_effect(cycle: &Cycle<'_>) -> bool {
+    cycle.instructions().any(|(_, instruction)| match instruction.op {
+        Op::Arithmetic(_) | Op::Hint | Op::Nanosleep => false,
+        Op::Load(access) => access.order != Order::Weak,
+        Op::Store(access) => access.space != Space::Local,
+        _ => true,
+    })
+}
+
+/// Whether the loop's line can be read in the source that was given.
+fn is_readable(cycle: &Cycle<'_>, finding: &Finding) -> bool {
+    let options = cycle.kernel.options;
+    finding.primary_span().is_some_and(|span| {
+        options.main_source.is_none_or(|main| main == span.file)
+            && (options.source_line)(&span.file, span.line).is_some()
+    })
 }
 
 /// Whether a test in the loop decides nothing any more: the branch to an abort that stood there was taken out.
@@ -122,12 +149,8 @@ pub(super) fn never_left(cycle: &Cycle<'_>, budget: &mut Budget) -> Option<Findi
         finding.assumes.push("the first round does not leave the loop".into());
     }
     if let Some(threads) = &never.threads {
-        let arrivals = Arrivals::of(
-            cycle.body,
-            values.as_mut()?,
-            cycle.kernel.launch.threads()?,
-            cycle.header,
-        );
+        let arrivals =
+            Arrivals::of(cycle.body, values.as_mut()?, cycle.kernel.launch.threads()?, cycle.header);
         if arrivals.undecided {
             return None;
         }
@@ -137,7 +160,11 @@ pub(super) fn never_left(cycle: &Cycle<'_>, budget: &mut Budget) -> Option<Findi
         if stuck.is_empty() {
             return None;
         }
-        finding.notes.push(format!("{} never leave{} it", stuck.with_noun("thread"), if stuck.len() == 1 { "s" } else { "" }));
+        finding.notes.push(format!(
+            "{} never leave{} it",
+            stuck.with_noun("thread"),
+            if stuck.len() == 1 { "s" } else { "" }
+        ));
     }
     if (slice.uses_launch() || never.threads.is_some())
         && let Some([x, y, z]) = cycle.kernel.launch.block
@@ -150,7 +177,8 @@ pub(super) fn never_left(cycle: &Cycle<'_>, budget: &mut Budget) -> Option<Findi
 /// Labels what should change the tested value.
 fn label_steps(cycle: &Cycle<'_>, tests: &[(ValueId, bool)], finding: &mut Finding) {
     let body = cycle.body;
-    let Some((_, instruction, _)) = tests.first().and_then(|&(condition, _)| comparison(body, condition)) else {
+    let Some((_, instruction, _)) = tests.first().and_then(|&(condition, _)| comparison(body, condition))
+    else {
         return;
     };
     for index in 0..2 {

@@ -30,8 +30,11 @@ struct Sum {
 
 /// A loop whose every exit asks whether a running sum equals something.
 pub(super) fn check(cycle: &Cycle<'_>) -> Option<Finding> {
-    let sums: Option<Vec<Sum>> =
-        cycle.exits.iter().map(|exit| exit.test.and_then(|(condition, leaves)| sum(cycle, condition, leaves))).collect();
+    let sums: Option<Vec<Sum>> = cycle
+        .exits
+        .iter()
+        .map(|exit| exit.test.and_then(|(condition, leaves)| sum(cycle, condition, leaves)))
+        .collect();
     let sums = sums?;
     let first = sums.first()?;
     let decided = if sums.len() == 1 { never_meets(first) } else { None };
@@ -41,7 +44,9 @@ pub(super) fn check(cycle: &Cycle<'_>) -> Option<Finding> {
     let (sum_name, bound_name) = names(cycle, first);
     let message = match decided {
         Some(true) => format!("this loop never ends: {sum_name} never equals {bound_name} exactly"),
-        _ => format!("this loop ends only when {sum_name} equals {bound_name} exactly, which it need never do"),
+        _ => {
+            format!("this loop ends only when {sum_name} equals {bound_name} exactly, which it need never do")
+        }
     };
     let mut finding = endless::finding(cycle, message, "the exit asks for exact equality");
     finding.spans.push(cycle.kernel.places.cause(first.step_at, "each round adds a rounded step here"));
@@ -216,7 +221,8 @@ fn never_meets(sum: &Sum) -> Option<bool> {
 /// a multiple.
 fn may_be_exact(sum: &Sum) -> bool {
     let Some(step) = sum.step.filter(|step| step.is_finite() && *step != 0.0) else { return false };
-    let few_digits = |number: f64| (number.to_bits() & ((1 << 52) - 1)).trailing_zeros() >= 40 || number == 0.0;
+    let few_digits =
+        |number: f64| (number.to_bits() & ((1 << 52) - 1)).trailing_zeros() >= 40 || number == 0.0;
     few_digits(step)
         && match sum.bound {
             Some(bound) => bound % step == 0.0,
@@ -239,7 +245,12 @@ fn names(cycle: &Cycle<'_>, sum: &Sum) -> (String, String) {
     let Some((left, right)) = sides else { return ("the sum".into(), bound) };
     let left: String = {
         let trimmed = left.trim_end();
-        let start = trimmed.char_indices().rev().take_while(|&(_, c)| is_part(c)).last().map_or(trimmed.len(), |(at, _)| at);
+        let start = trimmed
+            .char_indices()
+            .rev()
+            .take_while(|&(_, c)| is_part(c))
+            .last()
+            .map_or(trimmed.len(), |(at, _)| at);
         trimmed.get(start..).unwrap_or("").into()
     };
     let right: String = right.trim_start().chars().take_while(|&c| is_part(c)).collect();

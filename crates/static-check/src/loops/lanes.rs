@@ -127,7 +127,9 @@ fn equal_in_one(cycle: &Cycle<'_>, instruction: &Instruction) -> bool {
     let body = cycle.body;
     let common = |index: usize| match body.source(instruction, index) {
         Operand::Immediate(_) => true,
-        Operand::Special(Special::Ntid(_) | Special::Nctaid(_) | Special::WarpSize | Special::Ctaid(_)) => true,
+        Operand::Special(Special::Ntid(_) | Special::Nctaid(_) | Special::WarpSize | Special::Ctaid(_)) => {
+            true
+        }
         Operand::Register(_) => body.source_value(instruction, index).is_some_and(|value| {
             cycle.kernel.uniformity.value(value) >= Agreement::Warp || body.rests_on(value, &elects)
         }),
@@ -162,10 +164,7 @@ fn elects(instruction: &Instruction) -> bool {
 fn ranks(instruction: &Instruction) -> bool {
     matches!(
         instruction.op,
-        Op::Atomic {
-            operation: AtomicOperation::Add | AtomicOperation::Inc | AtomicOperation::Dec,
-            ..
-        }
+        Op::Atomic { operation: AtomicOperation::Add | AtomicOperation::Inc | AtomicOperation::Dec, .. }
     )
 }
 
@@ -199,7 +198,9 @@ fn cut_to_lane(cycle: &Cycle<'_>, value: ValueId) -> Distance {
         (Operation::And, Some(mask)) => mask & 31 == 31,
         (Operation::Rem, Some(by)) => by > 0 && by.is_multiple_of(32),
         (Operation::Cvt, _) => {
-            return body.source_value(instruction, 0).map_or(Distance::Unknown, |value| cut_to_lane(cycle, value));
+            return body
+                .source_value(instruction, 0)
+                .map_or(Distance::Unknown, |value| cut_to_lane(cycle, value));
         }
         _ => false,
     };
@@ -220,9 +221,9 @@ fn factor(cycle: &Cycle<'_>, value: ValueId, depth: u32) -> Option<i64> {
     let of_source = |index: usize| match body.source(instruction, index) {
         Operand::Immediate(_) | Operand::Symbol { .. } => Some(0),
         Operand::Special(special) if is_lane(cycle, special) => Some(1),
-        Operand::Special(
-            Special::Ctaid(_) | Special::Ntid(_) | Special::Nctaid(_) | Special::WarpSize,
-        ) => Some(0),
+        Operand::Special(Special::Ctaid(_) | Special::Ntid(_) | Special::Nctaid(_) | Special::WarpSize) => {
+            Some(0)
+        }
         Operand::Register(_) => factor(cycle, body.source_value(instruction, index)?, depth + 1),
         _ => None,
     };
@@ -232,7 +233,9 @@ fn factor(cycle: &Cycle<'_>, value: ValueId, depth: u32) -> Option<i64> {
         _ => None,
     };
     match arithmetic.operation {
-        Operation::Mov | Operation::Cvt | Operation::Cvta if instruction.operands.sources == 1 => of_source(0),
+        Operation::Mov | Operation::Cvt | Operation::Cvta if instruction.operands.sources == 1 => {
+            of_source(0)
+        }
         Operation::Add => of_source(0)?.checked_add(of_source(1)?),
         Operation::Sub => of_source(0)?.checked_sub(of_source(1)?),
         Operation::Mul => product(),

@@ -3,9 +3,7 @@
 
 use rustc_hash::FxHashMap;
 use standstill_findings::{Finding, Known, Outcome, Platform, PlatformRow, Rule, Severity};
-use standstill_kernel_ir::{
-    AtomicOperation, Instruction, InstructionId, Op, Operand, ValueId, evaluate,
-};
+use standstill_kernel_ir::{AtomicOperation, Instruction, InstructionId, Op, Operand, ValueId, evaluate};
 
 use super::arrivals::leads_to;
 use super::cycle::{Cycle, is_steady};
@@ -50,7 +48,9 @@ pub(super) fn check(cycle: &Cycle<'_>) -> Option<Finding> {
     );
     let places = cycle.kernel.places;
     finding.spans.push(places.primary(attempt.at, "the lanes of a warp that fail here try again"));
-    finding.spans.push(places.cause(release, "the lane that succeeded gives the lock back here, behind the loop"));
+    finding
+        .spans
+        .push(places.cause(release, "the lane that succeeded gives the lock back here, behind the loop"));
     finding.platforms = PlatformRow::new(&[
         (Platform::Nvidia, Outcome::Completes),
         (Platform::NvidiaOld, Outcome::Hangs),
@@ -62,13 +62,15 @@ pub(super) fn check(cycle: &Cycle<'_>) -> Option<Finding> {
         finding.known = Known::Possible { reason: "lanes of one warp may come to the same lock".into() };
         finding.severity = Severity::Warning;
     } else if lanes.undecided {
-        finding.known = Known::Possible { reason: "more than one lane of a warp may come to the lock".into() };
+        finding.known =
+            Known::Possible { reason: "more than one lane of a warp may come to the lock".into() };
         finding.severity = Severity::Warning;
     } else if as_written.is_none() {
         finding.known = Known::Possible {
-            reason: "the source cannot be read, and a compiler may have moved the release out of the loop".into(),
+            reason: "the source cannot be read, and a compiler may have moved the release out of the loop"
+                .into(),
         };
-        finding.severity = Severity::Warning;
+        finding.severity = Severity::Note;
     }
     finding.notes.push(
         "where the lanes of a warp share one program counter, the lane that has the lock waits at the end of the \
@@ -95,7 +97,9 @@ fn attempt(cycle: &Cycle<'_>, at: InstructionId, instruction: &Instruction) -> O
     let (first, second) = (body.constant(instruction, 1), body.constant(instruction, 2));
     let (free, taken) = match operation {
         AtomicOperation::CompareExchange if source_is_invariant(cycle, instruction, 1) => (first, second),
-        AtomicOperation::Exchange | AtomicOperation::Or | AtomicOperation::Max if first.is_some() => (None, first),
+        AtomicOperation::Exchange | AtomicOperation::Or | AtomicOperation::Max if first.is_some() => {
+            (None, first)
+        }
         _ => return None,
     };
     let mut decided = false;
@@ -104,7 +108,8 @@ fn attempt(cycle: &Cycle<'_>, at: InstructionId, instruction: &Instruction) -> O
         if !decided_by(cycle, condition, result, &mut decided, 0) {
             return None;
         }
-        let outcome = |old: u64| evaluated(cycle, condition, &mut FxHashMap::from_iter([(result, Some(old))]), 0);
+        let outcome =
+            |old: u64| evaluated(cycle, condition, &mut FxHashMap::from_iter([(result, Some(old))]), 0);
         let left = |old: u64| outcome(old).map(|bits| (bits & 1 == 1) == leaves);
         let wrong = match (operation, free, taken) {
             (AtomicOperation::CompareExchange, Some(free), _) => left(free) == Some(false),
@@ -121,10 +126,9 @@ fn attempt(cycle: &Cycle<'_>, at: InstructionId, instruction: &Instruction) -> O
 fn source_is_invariant(cycle: &Cycle<'_>, instruction: &Instruction, index: usize) -> bool {
     match cycle.body.source(instruction, index) {
         Operand::Immediate(_) | Operand::Symbol { .. } => true,
-        Operand::Register(_) | Operand::Address { .. } => cycle
-            .body
-            .source_value(instruction, index)
-            .is_some_and(|value| cycle.is_invariant(value)),
+        Operand::Register(_) | Operand::Address { .. } => {
+            cycle.body.source_value(instruction, index).is_some_and(|value| cycle.is_invariant(value))
+        }
         _ => false,
     }
 }
@@ -174,7 +178,9 @@ fn evaluated(
     for index in 0..usize::from(instruction.operands.sources) {
         sources.push(match body.source(instruction, index) {
             Operand::Immediate(bits) => bits,
-            Operand::Register(_) => evaluated(cycle, body.source_value(instruction, index)?, known, depth + 1)?,
+            Operand::Register(_) => {
+                evaluated(cycle, body.source_value(instruction, index)?, known, depth + 1)?
+            }
             Operand::Negated(_) => {
                 evaluated(cycle, body.source_value(instruction, index)?, known, depth + 1)? & 1 ^ 1
             }
@@ -183,7 +189,8 @@ fn evaluated(
     }
     let destinations = usize::from(instruction.operands.destinations);
     let results = evaluate::evaluate(&arithmetic, &sources, destinations)?;
-    let position = (0..destinations).find(|&index| body.destination_value(instruction, index) == Some(value))?;
+    let position =
+        (0..destinations).find(|&index| body.destination_value(instruction, index) == Some(value))?;
     let result = results.get(position).copied();
     known.insert(value, result);
     result
@@ -223,7 +230,9 @@ fn release(cycle: &Cycle<'_>, attempt: &Attempt) -> Option<InstructionId> {
 fn gives_back(cycle: &Cycle<'_>, attempt: &Attempt, instruction: &Instruction) -> bool {
     let body = cycle.body;
     let written = match instruction.op {
-        Op::Store(_) | Op::Atomic { operation: AtomicOperation::Exchange, .. } => body.constant(instruction, 1),
+        Op::Store(_) | Op::Atomic { operation: AtomicOperation::Exchange, .. } => {
+            body.constant(instruction, 1)
+        }
         Op::Atomic { operation: AtomicOperation::CompareExchange, .. } => body.constant(instruction, 2),
         Op::Atomic { operation: AtomicOperation::Or, .. } => return false,
         _ => return true,

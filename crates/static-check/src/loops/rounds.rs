@@ -2,9 +2,7 @@
 //! before» where some are not.
 
 use rustc_hash::FxHashMap;
-use standstill_kernel_ir::{
-    Arithmetic, Op, Operand, Operation, Special, Type, ValueDef, ValueId, evaluate,
-};
+use standstill_kernel_ir::{Arithmetic, Op, Operand, Operation, Special, Type, ValueDef, ValueId, evaluate};
 
 use super::cycle::{Cycle, is_steady};
 use crate::threads::ThreadValues;
@@ -119,7 +117,13 @@ impl Slice {
         slot
     }
 
-    fn visit(&mut self, cycle: &Cycle<'_>, value: ValueId, open: &mut Vec<ValueId>, depth: u32) -> Option<usize> {
+    fn visit(
+        &mut self,
+        cycle: &Cycle<'_>,
+        value: ValueId,
+        open: &mut Vec<ValueId>,
+        depth: u32,
+    ) -> Option<usize> {
         if let Some(&slot) = self.slots.get(&value) {
             return Some(slot);
         }
@@ -139,7 +143,8 @@ impl Slice {
             open.push(next);
             return Some(slot);
         }
-        let Some(ValueDef::Instruction { instruction, destination, previous: None }) = body.ssa.definition(value)
+        let Some(ValueDef::Instruction { instruction, destination, previous: None }) =
+            body.ssa.definition(value)
         else {
             return None;
         };

@@ -13,9 +13,8 @@ const LINES_BELOW: u32 = 160;
 /// Whether the innermost loop statement around one instruction has another one in it, too; `None` where the text
 /// cannot be read or has no such loop.
 pub(super) fn same_loop(cycle: &Cycle<'_>, inner: InstructionId, other: InstructionId) -> Option<bool> {
-    let body = cycle.body;
-    let inner = chain(cycle, body.instruction(inner)?.location);
-    let other = chain(cycle, body.instruction(other)?.location);
+    let inner = own_chain(cycle, inner)?;
+    let other = own_chain(cycle, other)?;
     for depth in (0..inner.len()).rev() {
         let place = inner.get(depth)?;
         let Some((first, last)) = loop_around(cycle, place) else { continue };
@@ -29,13 +28,34 @@ pub(super) fn same_loop(cycle: &Cycle<'_>, inner: InstructionId, other: Instruct
     None
 }
 
+/// The calls and the place of an instruction; where only a header of the toolchain is named (without
+/// `inlined_at`), those of the nearest instruction in its block that has more.
+fn own_chain(cycle: &Cycle<'_>, id: InstructionId) -> Option<Vec<Location>> {
+    let body = cycle.body;
+    let block = body.function.blocks.get(body.block_of(id).0 as usize)?;
+    let is_own = |chain: &Vec<Location>| chain.iter().any(|place| file_name(cycle, place).is_some());
+    let at = |index: u32| {
+        let location = if index == block.end {
+            block.location
+        } else {
+            body.instruction(InstructionId(index))?.location
+        };
+        Some(chain(cycle, location)).filter(is_own)
+    };
+    (id.0..=block.end).find_map(at).or_else(|| (block.first..id.0).rev().find_map(at))
+}
+
+/// The file of a place, unless it is known not to be the user's.
+fn file_name<'a>(cycle: &Cycle<'a>, place: &Location) -> Option<&'a str> {
+    let places = cycle.kernel.places;
+    let file = places.module.files.get(place.file.0 as usize)?;
+    places.options.main_source.is_none_or(|main| main == file).then_some(file)
+}
+
 /// First and last line of the innermost loop statement around a place.
 fn loop_around(cycle: &Cycle<'_>, place: &Location) -> Option<(u32, u32)> {
     let places = cycle.kernel.places;
-    let file = places.module.files.get(place.file.0 as usize)?;
-    if places.options.main_source.is_some_and(|main| main != file) {
-        return None;
-    }
+    let file = file_name(cycle, place)?;
     let first = place.line.saturating_sub(LINES_ABOVE).max(1);
     let mut text = String::new();
     for line in first..place.line + LINES_BELOW {
@@ -133,9 +153,9 @@ fn without_comments(text: &str) -> Vec<u8> {
     while let Some(&c) = code.get(at) {
         let end = match (c, code.get(at + 1)) {
             (b'/', Some(b'/')) => code.iter().skip(at).position(|&c| c == b'\n').map(|n| at + n),
-            (b'/', Some(b'*')) => code.get(at + 2..).and_then(|rest| {
-                rest.windows(2).position(|pair| pair == b"*/").map(|n| at + n + 4)
-            }),
+            (b'/', Some(b'*')) => code
+                .get(at + 2..)
+                .and_then(|rest| rest.windows(2).position(|pair| pair == b"*/").map(|n| at + n + 4)),
             (b'"' | b'\'', _) => {
                 let mut end = at + 1;
                 while code.get(end).is_some_and(|&other| other != c && other != b'\n') {

@@ -80,7 +80,8 @@ pub(super) fn hoistable(cycle: &Cycle<'_>) -> Option<Finding> {
     if loads.is_empty() {
         return None;
     }
-    let mut finding = report(cycle, &loads, "this loop waits on a plain load, which may be done once for all rounds");
+    let mut finding =
+        report(cycle, &loads, "this loop waits on a plain load, which may be done once for all rounds");
     finding.platforms = PlatformRow::new(&[
         (Platform::Nvidia, Outcome::MayHang),
         (Platform::NvidiaOld, Outcome::MayHang),
@@ -122,8 +123,9 @@ fn report(cycle: &Cycle<'_>, loads: &[InstructionId], message: &str) -> Finding 
         .collect();
     // Who waits here writes later at best: another thread's write is the one that is missed.
     let mut reach = Reachability::new(&body.flow);
-    let mut is_later =
-        |writer: InstructionId| loads.iter().any(|&load| reach.block_reaches(body.block_of(load), body.block_of(writer)));
+    let mut is_later = |writer: InstructionId| {
+        loads.iter().any(|&load| reach.block_reaches(body.block_of(load), body.block_of(writer)))
+    };
     let (later, others): (Vec<_>, Vec<_>) = writers.into_iter().partition(|&writer| is_later(writer));
     let shown = if others.is_empty() { later } else { others };
     for at in shown.into_iter().take(MAXIMUM_WRITERS) {
