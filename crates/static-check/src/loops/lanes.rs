@@ -49,7 +49,7 @@ impl Lanes {
             (warp..last).filter(|&thread| arrivals.may.contains(thread as usize)).count()
         };
         let several = (0..threads).step_by(WARP_SIZE as usize).any(|warp| come(warp) > 1);
-        several.then(|| Lanes { undecided: arrivals.undecided && !branches.is_empty() })
+        several.then_some(Lanes { undecided: arrivals.undecided && !branches.is_empty() })
     }
 
     /// How the lanes' addresses differ.

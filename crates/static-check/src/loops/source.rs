@@ -13,43 +13,51 @@ const LINES_BELOW: u32 = 160;
 /// Whether the innermost loop statement around one instruction has another one in it, too; `None` where the text
 /// cannot be read or has no such loop.
 pub(super) fn same_loop(cycle: &Cycle<'_>, inner: InstructionId, other: InstructionId) -> Option<bool> {
-    let inner = own_chain(cycle, inner)?;
-    let other = own_chain(cycle, other)?;
+    let inner = own_chains(cycle, inner).into_iter().next()?;
+    let others = own_chains(cycle, other);
     for depth in (0..inner.len()).rev() {
         let place = inner.get(depth)?;
         let Some((first, last)) = loop_around(cycle, place) else { continue };
         let same = |(a, b): (&Location, &Location)| (a.file, a.line, a.column) == (b.file, b.line, b.column);
-        let same_call = inner.iter().zip(&other).take(depth).filter(|&pair| same(pair)).count() == depth;
-        let within = other
-            .get(depth)
-            .is_some_and(|other| other.file == place.file && (first..=last).contains(&other.line));
-        return Some(same_call && within);
+        let within = |other: &Vec<Location>| {
+            let same_calls = inner.iter().zip(other).take(depth).filter(|&pair| same(pair)).count() == depth;
+            let place = other.get(depth).filter(|other| other.file == place.file);
+            same_calls && place.is_some_and(|other| (first..=last).contains(&other.line))
+        };
+        return Some(others.iter().any(within));
     }
     None
 }
 
 /// The calls and the place of an instruction; where only a header of the toolchain is named (without
-/// `inlined_at`), those of the nearest instruction in its block that has more.
-fn own_chain(cycle: &Cycle<'_>, id: InstructionId) -> Option<Vec<Location>> {
+/// `inlined_at`), those of the nearest instructions in its block that have more, behind it and before it.
+fn own_chains(cycle: &Cycle<'_>, id: InstructionId) -> Vec<Vec<Location>> {
     let body = cycle.body;
-    let block = body.function.blocks.get(body.block_of(id).0 as usize)?;
+    let Some(block) = body.function.blocks.get(body.block_of(id).0 as usize) else { return Vec::new() };
     let is_own = |chain: &Vec<Location>| chain.iter().any(|place| file_name(cycle, place).is_some());
     let at = |index: u32| {
-        let location = if index == block.end {
-            block.location
-        } else {
-            body.instruction(InstructionId(index))?.location
-        };
+        let instruction = body.instruction(InstructionId(index)).filter(|_| index < block.end);
+        let location = instruction.map_or(block.location, |instruction| instruction.location);
         Some(chain(cycle, location)).filter(is_own)
     };
-    (id.0..=block.end).find_map(at).or_else(|| (block.first..id.0).rev().find_map(at))
+    match at(id.0) {
+        Some(chain) => vec![chain],
+        None => {
+            let behind = (id.0 + 1..=block.end).find_map(at);
+            behind.into_iter().chain((block.first..id.0).rev().find_map(at)).collect()
+        }
+    }
 }
 
 /// The file of a place, unless it is known not to be the user's.
 fn file_name<'a>(cycle: &Cycle<'a>, place: &Location) -> Option<&'a str> {
     let places = cycle.kernel.places;
     let file = places.module.files.get(place.file.0 as usize)?;
-    places.options.main_source.is_none_or(|main| main == file).then_some(file)
+    let own = match places.options.main_source {
+        Some(main) => main == file,
+        None => !file.contains("/include/"),
+    };
+    own.then_some(file)
 }
 
 /// First and last line of the innermost loop statement around a place.
