@@ -62,6 +62,7 @@ pub(crate) fn check(
     };
     divergence::check(&kernel, rehearsal.as_ref(), &explained, &mut found);
     crate::order::check(&kernel, &mut found);
+    crate::loops::check(&kernel, &mut found);
     for mut finding in found {
         let by_platform = finding.platforms.severity(options.platform);
         finding.severity = finding.severity.min(by_platform);

@@ -8,6 +8,7 @@ mod divergence;
 mod inline;
 mod kernel;
 mod launch;
+mod loops;
 mod order;
 mod places;
 mod rehearsal;

@@ -118,7 +118,8 @@ impl<'a> ThreadValues<'a> {
         }
     }
 
-    fn special(&self, special: Special) -> Option<Rc<[u64]>> {
+    /// A special register in each thread of the block.
+    pub(crate) fn special(&self, special: Special) -> Option<Rc<[u64]>> {
         let [x, y, _] = self.shape;
         let grid = |axis: u8, of: Option<[u32; 3]>| of.and_then(|of| of.get(usize::from(axis)).copied());
         let each = |f: &dyn Fn(u32) -> u32| Some((0..self.threads).map(|t| u64::from(f(t))).collect());
