@@ -76,7 +76,8 @@ fn has_effect(cycle: &Cycle<'_>) -> bool {
 fn is_readable(cycle: &Cycle<'_>, finding: &Finding) -> bool {
     let options = cycle.kernel.options;
     finding.primary_span().is_some_and(|span| {
-        options.main_source.is_none_or(|main| main == span.file)
+        span.file != options.input
+            && options.main_source.is_none_or(|main| main == span.file)
             && (options.source_line)(&span.file, span.line).is_some()
     })
 }
