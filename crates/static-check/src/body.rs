@@ -32,7 +32,7 @@ pub(crate) struct Body {
     /// Stores to the thread's own stack.
     pub(crate) local_stores: Vec<InstructionId>,
     variable_spaces: std::sync::Arc<[Space]>,
-    bases: RefCell<FxHashMap<u32, Option<Base>>>,
+    bases: RefCell<FxHashMap<u32, Base>>,
 }
 
 /// What an address is computed from.
@@ -49,7 +49,16 @@ pub(crate) enum Base {
 }
 
 /// How many steps an address is followed back.
-const MAXIMUM_STEPS: u32 = 48;
+const MAXIMUM_STEPS: usize = 48;
+
+/// The state of following one address back.
+#[derive(Default)]
+struct Following {
+    /// The values being followed, outermost first.
+    open: Vec<u32>,
+    /// Values with a base that rests on an open one, and the outermost such one's place among the open.
+    provisional: Vec<(u32, Base, usize)>,
+}
 
 impl Body {
     /// Prepares one kernel.
@@ -59,7 +68,14 @@ impl Body {
         inline::without_aborts(&mut function);
         let flow = ControlFlow::build(&function);
         let dominators = Dominators::build(&flow);
-        let post_dominators = PostDominators::build(&flow);
+        let mut post_dominators = PostDominators::build(&flow);
+        let endless = endless(&flow, &post_dominators);
+        if endless.contains(&true) {
+            // Whoever goes into an endless loop is that loop's fault: what the others do does not depend on it.
+            let mut ending = function.clone();
+            inline::without(&mut ending, &endless);
+            post_dominators = PostDominators::build(&ControlFlow::build(&ending));
+        }
         let control_dependence = ControlDependence::build(&flow, &post_dominators);
         let loops = Loops::build(&flow);
         let ssa = Ssa::build(&function, &flow, &dominators);
@@ -185,50 +201,77 @@ impl Body {
 
     /// What a value, taken as an address, is computed from.
     pub(crate) fn base_of_value(&self, value: ValueId) -> Base {
-        self.follow(value, 0).unwrap_or(Base::Unknown)
+        self.follow(value, &mut Following::default()).0.unwrap_or(Base::Unknown)
     }
 
-    /// `None` while a value is being followed already (around a loop).
-    fn follow(&self, value: ValueId, steps: u32) -> Option<Base> {
+    /// The base of a value, and the outermost value still being followed that it depends on. There is no
+    /// base yet where that is all it depends on.
+    fn follow(&self, value: ValueId, following: &mut Following) -> (Option<Base>, usize) {
         if let Some(known) = self.bases.borrow().get(&value.0) {
-            return *known;
+            return (Some(*known), usize::MAX);
         }
-        if steps >= MAXIMUM_STEPS {
-            return Some(Base::Unknown);
+        if let Some(depth) = following.open.iter().position(|&open| open == value.0) {
+            return (None, depth);
         }
-        self.bases.borrow_mut().insert(value.0, None);
-        let base = self.follow_definition(value, steps);
-        self.bases.borrow_mut().insert(value.0, Some(base));
-        Some(base)
+        if let Some(&(_, base, outermost)) = following.provisional.iter().find(|known| known.0 == value.0) {
+            return (Some(base), outermost);
+        }
+        let depth = following.open.len();
+        if depth >= MAXIMUM_STEPS {
+            return (Some(Base::Unknown), usize::MAX);
+        }
+        following.open.push(value.0);
+        let (base, outermost) = self.follow_definition(value, following);
+        following.open.pop();
+        if outermost >= depth {
+            // What was found inside a cycle before its start was known may not hold seen from there.
+            following.provisional.retain(|known| known.2 < depth);
+            self.bases.borrow_mut().insert(value.0, base.unwrap_or(Base::Unknown));
+            return (Some(base.unwrap_or(Base::Unknown)), usize::MAX);
+        }
+        if let Some(base) = base {
+            following.provisional.push((value.0, base, outermost));
+        }
+        (base, outermost)
     }
 
-    fn follow_definition(&self, value: ValueId, steps: u32) -> Base {
+    fn follow_definition(&self, value: ValueId, following: &mut Following) -> (Option<Base>, usize) {
         match self.ssa.definition(value) {
             Some(ValueDef::Instruction { instruction, previous: None, .. }) => {
-                let Some(instruction) = self.instruction(instruction) else { return Base::Unknown };
-                self.follow_instruction(instruction, steps)
+                match self.instruction(instruction) {
+                    Some(instruction) => self.follow_instruction(instruction, following),
+                    None => (Some(Base::Unknown), usize::MAX),
+                }
             }
             Some(ValueDef::Phi { .. }) => {
                 let mut found = None;
+                let mut outermost = usize::MAX;
                 for &(_, incoming) in self.ssa.incoming(value) {
-                    match (self.follow(incoming, steps + 1), found) {
+                    let (base, depends) = self.follow(incoming, following);
+                    outermost = outermost.min(depends);
+                    match (base, found) {
                         (None, _) => {}
                         (Some(base), None) => found = Some(base),
                         (Some(base), Some(other)) if base == other => {}
-                        _ => return Base::Unknown,
+                        _ => return (Some(Base::Unknown), outermost),
                     }
                 }
-                found.unwrap_or(Base::Unknown)
+                (found, outermost)
             }
-            _ => Base::Unknown,
+            _ => (Some(Base::Unknown), usize::MAX),
         }
     }
 
-    fn follow_instruction(&self, instruction: &Instruction, steps: u32) -> Base {
+    fn follow_instruction(
+        &self,
+        instruction: &Instruction,
+        following: &mut Following,
+    ) -> (Option<Base>, usize) {
+        let unknown = (Some(Base::Unknown), usize::MAX);
         match instruction.op {
             Op::Load(access) if access.space == Space::Param => match self.source(instruction, 0) {
-                Operand::Parameter { index, offset } => Base::Parameter(index, offset),
-                _ => Base::Unknown,
+                Operand::Parameter { index, offset } => (Some(Base::Parameter(index, offset)), usize::MAX),
+                _ => unknown,
             },
             Op::Arithmetic(arithmetic) => {
                 let sources = usize::from(instruction.operands.sources);
@@ -239,13 +282,20 @@ impl Body {
                     Operation::Mad => 2..3,
                     Operation::Selp | Operation::Bfi => 0..2,
                     Operation::And => 0..1,
-                    _ => return Base::Unknown,
+                    _ => return unknown,
                 };
                 let mut found = Base::Unknown;
+                let mut outermost = usize::MAX;
+                let mut pending = false;
                 for index in carries.start..carries.end.min(sources) {
                     let base = match self.source(instruction, index) {
                         Operand::Register(_) => match self.source_value(instruction, index) {
-                            Some(value) => self.follow(value, steps + 1).unwrap_or(Base::Unknown),
+                            Some(value) => {
+                                let (base, depends) = self.follow(value, following);
+                                outermost = outermost.min(depends);
+                                pending |= base.is_none();
+                                base.unwrap_or(Base::Unknown)
+                            }
                             None => Base::Unknown,
                         },
                         _ => self.base_of_source(instruction, index),
@@ -254,12 +304,12 @@ impl Body {
                         (_, Base::Unknown) => {}
                         (Base::Unknown, base) => found = base,
                         (a, b) if a == b => {}
-                        _ => return Base::Unknown,
+                        _ => return (Some(Base::Unknown), outermost),
                     }
                 }
-                found
+                if pending && found == Base::Unknown { (None, outermost) } else { (Some(found), outermost) }
             }
-            _ => Base::Unknown,
+            _ => unknown,
         }
     }
 
@@ -317,4 +367,26 @@ impl Body {
             .get(register.0 as usize)
             .map_or(standstill_kernel_ir::Type::None, |info| info.ty)
     }
+}
+
+/// The blocks from which no end of the kernel can be reached.
+fn endless(flow: &ControlFlow, post_dominators: &PostDominators) -> Vec<bool> {
+    if post_dominators.endless().is_empty() {
+        return Vec::new();
+    }
+    let mut endless = vec![true; flow.block_count()];
+    let mut queue: Vec<BlockId> = flow
+        .reverse_postorder()
+        .iter()
+        .copied()
+        .filter(|&block| flow.successors(block).is_empty())
+        .collect();
+    while let Some(block) = queue.pop() {
+        if let Some(flag) = endless.get_mut(block.0 as usize)
+            && std::mem::replace(flag, false)
+        {
+            queue.extend_from_slice(flow.predecessors(block));
+        }
+    }
+    endless
 }

@@ -460,15 +460,20 @@ pub(crate) fn without_aborts(function: &mut Function) {
             break;
         }
     }
-    if aborting.first().copied().unwrap_or(true) {
+    without(function, &aborting);
+}
+
+/// Takes away the ways into marked blocks where there is another way; nothing if the entry itself is marked.
+pub(crate) fn without(function: &mut Function, marked: &[bool]) {
+    if marked.first().copied().unwrap_or(true) {
         return;
     }
-    let is_aborting = |id: BlockId| aborting.get(id.0 as usize).copied().unwrap_or(false);
+    let is_marked = |id: BlockId| marked.get(id.0 as usize).copied().unwrap_or(false);
     for block in &mut function.blocks {
         if let Terminator::Branch { taken, otherwise, .. } = block.terminator {
-            if is_aborting(taken) {
+            if is_marked(taken) && !is_marked(otherwise) {
                 block.terminator = Terminator::Jump(otherwise);
-            } else if is_aborting(otherwise) {
+            } else if is_marked(otherwise) && !is_marked(taken) {
                 block.terminator = Terminator::Jump(taken);
             }
         }

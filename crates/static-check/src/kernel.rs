@@ -10,7 +10,7 @@ use crate::places::Places;
 use crate::rehearsal::Rehearsal;
 use crate::threads::ThreadValues;
 use crate::uniformity::{Agreement, Proved, Uniformity};
-use crate::{Options, divergence, rehearsal, waiting};
+use crate::{Options, divergence, grid, rehearsal, waiting};
 
 /// A kernel with all that the rules may ask.
 pub(crate) struct Kernel<'a> {
@@ -61,6 +61,7 @@ pub(crate) fn check(
         None => Vec::new(),
     };
     divergence::check(&kernel, rehearsal.as_ref(), &explained, &mut found);
+    grid::check(&kernel, &explained, &mut found);
     crate::order::check(&kernel, &mut found);
     crate::loops::check(&kernel, &mut found);
     for mut finding in found {

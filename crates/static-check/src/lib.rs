@@ -5,6 +5,7 @@
 
 mod body;
 mod divergence;
+mod grid;
 mod inline;
 mod kernel;
 mod launch;

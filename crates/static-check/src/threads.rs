@@ -157,6 +157,9 @@ impl<'a> ThreadValues<'a> {
             let after = match self.vector(value) {
                 Some(vector) => agreement_of(&vector),
                 None if self.comparison_is_uniform(uniformity, value) => Agreement::Block,
+                None if self.split(uniformity, value, 0).is_some_and(|split| split.lowest == split.highest) => {
+                    Agreement::Block
+                }
                 None => Agreement::Thread,
             };
             if after > before {
@@ -285,6 +288,14 @@ impl<'a> ThreadValues<'a> {
             Operation::Shl => {
                 let by = self.body.constant(instruction, 1).filter(|&by| by < 32)?;
                 self.split_source(uniformity, instruction, 0, depth + 1)?.times(1 << by)
+            }
+            Operation::Shr => {
+                let by = self.body.constant(instruction, 1).filter(|&by| by < 32)?;
+                self.split_source(uniformity, instruction, 0, depth + 1)?.divided_by(1 << by)
+            }
+            Operation::Div => {
+                let by = i64::try_from(self.body.constant(instruction, 1)?).ok().filter(|&by| by > 0)?;
+                self.split_source(uniformity, instruction, 0, depth + 1)?.divided_by(by)
             }
             _ => None,
         }
@@ -415,6 +426,7 @@ impl<'a> ThreadValues<'a> {
             },
             Op::Arithmetic(arithmetic) if !arithmetic.ty.is_float() => match arithmetic.operation {
                 Operation::Mov | Operation::Cvt => source(self, 0),
+                Operation::Sub if let Some(divisor) = self.rounds_down(instruction) => divisor,
                 Operation::Add | Operation::Sub => gcd(source(self, 0), source(self, 1)),
                 Operation::Mul if !arithmetic.flags.has(ArithmeticFlags::HIGH) => {
                     source(self, 0).saturating_mul(source(self, 1))
@@ -435,6 +447,19 @@ impl<'a> ThreadValues<'a> {
                 _ => 1,
             },
             _ => 1,
+        }
+    }
+
+    /// `x - x % w` is a multiple of `w`.
+    fn rounds_down(&mut self, instruction: &Instruction) -> Option<u64> {
+        let (_, remainder) = self.body.definition(self.body.source_value(instruction, 1)?)?;
+        let Op::Arithmetic(Arithmetic { operation: Operation::Rem, .. }) = remainder.op else { return None };
+        if self.body.source_value(remainder, 0) != self.body.source_value(instruction, 0) {
+            return None;
+        }
+        match self.body.constant(remainder, 1) {
+            Some(width) => Some(width),
+            None => self.vector(self.body.source_value(remainder, 1)?)?.first().copied(),
         }
     }
 
@@ -523,6 +548,16 @@ impl Split {
     fn times(&self, factor: i64) -> Option<Split> {
         let parts: Option<Rc<[i64]>> = self.parts.iter().map(|part| part.checked_mul(factor)).collect();
         Self::from_parts(parts?, self.divisor.checked_mul(factor.unsigned_abs())?)
+    }
+
+    /// The quotient, rounded down, where the uniform part is a multiple of the divisor. Loop bounds count
+    /// upwards from zero, so that rounding down and towards zero are the same.
+    fn divided_by(&self, by: i64) -> Option<Split> {
+        let whole = u64::try_from(by).ok()?;
+        if !self.divisor.is_multiple_of(whole) {
+            return None;
+        }
+        Self::from_parts(self.parts.iter().map(|part| part.div_euclid(by)).collect(), self.divisor / whole)
     }
 
     /// The product of two uniform values, or of a uniform one with an exact one.

@@ -222,7 +222,22 @@ impl State<'_> {
             }
         }
         let cycle = self.cycle(&waits)?;
-        Some(self.report_cycle(&cycle, &mut reach))
+        // Where a part of the other side came, it is the number of arrivals that is wrong, not the order.
+        let short = cycle.iter().filter_map(|&index| groups.get(index)).find(|group| self.came_in_part(group));
+        match short {
+            Some(group) => self.hopeless(group, &mut reach),
+            None => Some(self.report_cycle(&cycle, &mut reach)),
+        }
+    }
+
+    /// Whether others than the waiting threads themselves have arrived at their counted barrier.
+    fn came_in_part(&self, group: &Group) -> bool {
+        let Doing::Barrier(id) = group.doing else { return false };
+        self.standstill.phases.iter().any(|(block, known, phase)| {
+            (*block, *known) == (group.block, id)
+                && phase.count.is_some()
+                && phase.arrivals.iter().any(|arrival| !group.threads.contains(&arrival.thread))
+        })
     }
 
     fn waits_for(&self, reach: &mut Reachability<'_>, index: usize) -> WaitsFor {

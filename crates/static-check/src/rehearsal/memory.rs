@@ -67,13 +67,13 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// What a read of `bytes` at a place gives. Places that are accessed strongly (flags, locks, counters)
-    /// are assumed to start at zero; others start with something unknown, the same for all.
-    pub(crate) fn read(&mut self, place: Place, bytes: u32, strong: bool, unknowns: &mut Unknowns) -> Value {
+    /// What a read of `bytes` at a place gives. Where nobody wrote yet that is zero for flags, locks and
+    /// counters (`from_zero`), and otherwise something unknown, the same for all.
+    pub(crate) fn read(&mut self, place: Place, bytes: u32, from_zero: bool, unknowns: &mut Unknowns) -> Value {
         match self.cells.get(&place) {
             Some(cell) if cell.bytes == bytes => cell.value,
             Some(_) => unknowns.memory(address(place), self.clobbers),
-            None if strong => {
+            None if from_zero => {
                 self.cells.insert(place, Cell { value: Value::known(0), bytes, initial: true });
                 Value::known(0)
             }

@@ -39,7 +39,7 @@ impl Machine<'_> {
                 self.define(thread, &instruction, &values);
             }
             Op::Load(access) => {
-                let value = self.load(thread, source(0), access);
+                let value = self.load(thread, id, source(0), access);
                 self.define(thread, &instruction, &value);
             }
             Op::Store(access) => {
@@ -67,7 +67,7 @@ impl Machine<'_> {
                 }
             }
             Op::Atomic { access, operation } => {
-                let old = self.atomic(thread, &instruction, access, operation);
+                let old = self.atomic(thread, id, &instruction, access, operation);
                 self.define(thread, &instruction, &[old]);
             }
             Op::Barrier { kind, .. } => {
@@ -168,7 +168,7 @@ impl Machine<'_> {
         Some(Place { block, base, offset })
     }
 
-    fn load(&mut self, thread: usize, address: Operand, access: Access) -> SmallVec<[Value; 2]> {
+    fn load(&mut self, thread: usize, id: InstructionId, address: Operand, access: Access) -> SmallVec<[Value; 2]> {
         if access.space == Space::Param {
             return SmallVec::from_slice(&[self.parameter(address, access.ty)]);
         }
@@ -177,11 +177,12 @@ impl Machine<'_> {
             return SmallVec::from_slice(&[self.unknowns.fresh()]);
         };
         let strong = access.order != Order::Weak;
+        let from_zero = strong && self.plan.starts_at_zero(self.body.base(id));
         let bytes = access.ty.bytes();
         let mut values = SmallVec::new();
         for element in 0..i64::from(access.elements.max(1)) {
             let place = Place { offset: place.offset + element * i64::from(bytes), ..place };
-            values.push(self.memory.read(place, bytes, strong, &mut self.unknowns));
+            values.push(self.memory.read(place, bytes, from_zero, &mut self.unknowns));
             self.raced |= strong;
             self.note_read(thread, place);
         }
@@ -224,6 +225,7 @@ impl Machine<'_> {
     fn atomic(
         &mut self,
         thread: usize,
+        id: InstructionId,
         instruction: &Instruction,
         access: Access,
         operation: AtomicOperation,
@@ -234,7 +236,8 @@ impl Machine<'_> {
             return self.unknowns.fresh();
         };
         let bytes = access.ty.bytes();
-        let old = self.memory.read(place, bytes, true, &mut self.unknowns);
+        let from_zero = self.plan.starts_at_zero(self.body.base(id));
+        let old = self.memory.read(place, bytes, from_zero, &mut self.unknowns);
         self.raced = true;
         self.note_read(thread, place);
         let new = match operation {

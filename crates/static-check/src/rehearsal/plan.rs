@@ -20,6 +20,8 @@ pub(crate) struct Plan {
     pub(crate) slot_count: usize,
     /// Whether operations of a warp are waited for.
     pub(crate) warp_operations: bool,
+    /// What flags, locks and counters are based on: places that are only ever set to constants, or counted.
+    flags: Vec<Base>,
 }
 
 impl Plan {
@@ -34,6 +36,7 @@ impl Plan {
             slots: vec![Self::NO_SLOT; function.registers.len()],
             slot_count: 0,
             warp_operations,
+            flags: flags(body),
         };
         let mut search = Search {
             body,
@@ -56,6 +59,11 @@ impl Plan {
             }
         }
         plan
+    }
+
+    /// Whether what lies at a base is a flag, a lock or a counter, which starts at zero before a launch.
+    pub(crate) fn starts_at_zero(&self, base: Base) -> bool {
+        base == Base::Workspace || self.flags.contains(&base)
     }
 
     /// The slot of a register in a thread's state.
@@ -94,6 +102,31 @@ fn polls(body: &Body, id: InstructionId, instruction: &Instruction) -> bool {
         _ => return false,
     };
     strong && body.loops.innermost(body.block_of(id)).is_some()
+}
+
+/// The bases at which nothing but constants are stored, exchanged or added.
+fn flags(body: &Body) -> Vec<Base> {
+    let mut flags: Vec<Base> = Vec::new();
+    let mut others: Vec<Base> = Vec::new();
+    for (id, instruction) in body.instructions() {
+        let constant = |index: usize| body.constant(instruction, index).is_some();
+        let (writes, constants) = match instruction.op {
+            Op::Store(_) => (true, (1..usize::from(instruction.operands.sources)).all(constant)),
+            Op::Atomic { .. } => (true, (1..usize::from(instruction.operands.sources)).all(constant)),
+            Op::Load(access) => (access.order != Order::Weak, true),
+            _ => continue,
+        };
+        if !writes {
+            continue;
+        }
+        let base = body.base(id);
+        let list = if constants { &mut flags } else { &mut others };
+        if !list.contains(&base) {
+            list.push(base);
+        }
+    }
+    flags.retain(|base| *base != Base::Unknown && !others.contains(base));
+    flags
 }
 
 /// The instructions that define each register.
