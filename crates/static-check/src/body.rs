@@ -375,12 +375,8 @@ fn endless(flow: &ControlFlow, post_dominators: &PostDominators) -> Vec<bool> {
         return Vec::new();
     }
     let mut endless = vec![true; flow.block_count()];
-    let mut queue: Vec<BlockId> = flow
-        .reverse_postorder()
-        .iter()
-        .copied()
-        .filter(|&block| flow.successors(block).is_empty())
-        .collect();
+    let mut queue: Vec<BlockId> =
+        flow.reverse_postorder().iter().copied().filter(|&block| flow.successors(block).is_empty()).collect();
     while let Some(block) = queue.pop() {
         if let Some(flag) = endless.get_mut(block.0 as usize)
             && std::mem::replace(flag, false)

@@ -421,7 +421,8 @@ fn leaves_early(kernel: &Kernel<'_>, branch: BlockId, block: BlockId) -> bool {
         straight |= ends_at_once(body, to);
         body.flow.reverse_postorder().iter().all(|&at| {
             let on_the_way = at == to || reach.block_reaches(to, at);
-            let barrier = body.function.instructions_of(at).iter().any(|i| matches!(i.op, Op::Barrier { .. }));
+            let barrier =
+                body.function.instructions_of(at).iter().any(|i| matches!(i.op, Op::Barrier { .. }));
             !on_the_way || !barrier && (!reach.block_reaches(block, at) || ends_at_once(body, at))
         })
     });

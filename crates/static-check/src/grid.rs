@@ -3,7 +3,9 @@
 //! A block that does not fit starts only when another ends. So a home-made grid barrier, or a chain in which
 //! a block waits for a later one, hangs when the grid has more blocks than the card holds at once.
 
-use standstill_findings::{Finding, Known, Node, Outcome, Platform, PlatformRow, Rule, Severity, ThreadRanges, WaitGraph};
+use standstill_findings::{
+    Finding, Known, Node, Outcome, Platform, PlatformRow, Rule, Severity, ThreadRanges, WaitGraph,
+};
 use standstill_kernel_ir::launch::Device;
 use standstill_kernel_ir::{
     ArithmeticFlags, InstructionId, Op, Operand, Operation, Order, Space, Special, Symbol, ValueId,
@@ -47,7 +49,10 @@ fn waits(body: &Body) -> Vec<Wait> {
     let mut found = Vec::new();
     for (poll, instruction) in body.instructions() {
         let global = match instruction.op {
-            Op::Load(access) => !is_shared(access.space) && !matches!(access.space, Space::Param | Space::Local | Space::Const),
+            Op::Load(access) => {
+                !is_shared(access.space)
+                    && !matches!(access.space, Space::Param | Space::Local | Space::Const)
+            }
             Op::Atomic { access, .. } => !is_shared(access.space),
             _ => false,
         };
@@ -83,14 +88,24 @@ fn decides_an_exit(body: &Body, poll: InstructionId) -> bool {
 /// place that is compared with the size of the grid, or one whose result, so compared, decides who writes
 /// the polled place.
 fn barrier_arrival(body: &Body, poll: InstructionId, base: Base) -> Option<InstructionId> {
-    let counts = |id: InstructionId| {
-        matches!(body.instruction(id).map(|i| i.op), Some(Op::Atomic { access, .. }) if !is_shared(access.space))
+    let counts = |id: InstructionId| matches!(body.instruction(id).map(|i| i.op), Some(Op::Atomic { access, .. }) if !is_shared(access.space));
+    let of_grid = |value: ValueId| {
+        body.rests_on(value, &|i| {
+            body.function
+                .sources(i.operands)
+                .iter()
+                .any(|o| matches!(o, Operand::Special(Special::Nctaid(_))))
+        })
     };
-    let of_grid = |value: ValueId| body.rests_on(value, &|i| body.function.sources(i.operands).iter().any(|o| matches!(o, Operand::Special(Special::Nctaid(_)))));
     let loop_of_poll = body.loops.innermost(body.block_of(poll))?;
-    let compared = body.loops.exits(loop_of_poll).iter().any(|&(from, _)| body.ssa.terminator(from).is_some_and(of_grid));
+    let compared = body
+        .loops
+        .exits(loop_of_poll)
+        .iter()
+        .any(|&(from, _)| body.ssa.terminator(from).is_some_and(of_grid));
     if compared {
-        let arrival = body.instructions().find(|(id, _)| *id != poll && counts(*id) && body.base(*id) == base);
+        let arrival =
+            body.instructions().find(|(id, _)| *id != poll && counts(*id) && body.base(*id) == base);
         if let Some((arrival, _)) = arrival {
             return Some(arrival);
         }
@@ -107,7 +122,9 @@ fn barrier_arrival(body: &Body, poll: InstructionId, base: Base) -> Option<Instr
             }
             let counted = body.instructions().find(|(id, counting)| {
                 let offset = counting.offset;
-                counts(*id) && *id != poll && body.rests_on(condition, &|i| i.offset == offset && matches!(i.op, Op::Atomic { .. }))
+                counts(*id)
+                    && *id != poll
+                    && body.rests_on(condition, &|i| i.offset == offset && matches!(i.op, Op::Atomic { .. }))
             });
             if let Some((arrival, _)) = counted {
                 return Some(arrival);
@@ -135,7 +152,9 @@ fn earlier_write(body: &Body, poll: InstructionId, base: Base) -> Option<Instruc
         .find(|(id, _)| {
             linear_address(body, *id).is_some_and(|written| {
                 let distance = polled.constant - written.constant;
-                written.block == polled.block && distance.signum() == written.block.signum() && distance % written.block == 0
+                written.block == polled.block
+                    && distance.signum() == written.block.signum()
+                    && distance % written.block == 0
             })
         })
         .map(|(id, _)| id)
@@ -170,12 +189,20 @@ fn linear(body: &Body, value: ValueId, depth: u32) -> Option<Linear> {
         Operand::Immediate(bits) => Some(Linear { block: 0, constant: bits as i64 }),
         Operand::Special(Special::Ctaid(0)) => Some(Linear { block: 1, constant: 0 }),
         Operand::Register(_) => linear(body, body.source_value(instruction, index)?, depth + 1),
-        Operand::Symbol { symbol: Symbol::Module(_), offset } => Some(Linear { block: 0, constant: i64::from(offset) }),
+        Operand::Symbol { symbol: Symbol::Module(_), offset } => {
+            Some(Linear { block: 0, constant: i64::from(offset) })
+        }
         _ => None,
     };
     let scaled = |a: Linear, b: Linear| match (a.block, b.block) {
-        (_, 0) => Some(Linear { block: a.block.checked_mul(b.constant)?, constant: a.constant.checked_mul(b.constant)? }),
-        (0, _) => Some(Linear { block: b.block.checked_mul(a.constant)?, constant: b.constant.checked_mul(a.constant)? }),
+        (_, 0) => Some(Linear {
+            block: a.block.checked_mul(b.constant)?,
+            constant: a.constant.checked_mul(b.constant)?,
+        }),
+        (0, _) => Some(Linear {
+            block: b.block.checked_mul(a.constant)?,
+            constant: b.constant.checked_mul(a.constant)?,
+        }),
         _ => None,
     };
     let sum = |a: Linear, b: Linear, sign: i64| {
@@ -186,18 +213,20 @@ fn linear(body: &Body, value: ValueId, depth: u32) -> Option<Linear> {
     };
     match instruction.op {
         Op::Load(access) if access.space == Space::Param => Some(Linear { block: 0, constant: 0 }),
-        Op::Arithmetic(arithmetic) if !arithmetic.flags.has(ArithmeticFlags::HIGH) => match arithmetic.operation {
-            Operation::Mov | Operation::Cvt | Operation::Cvta => source(0),
-            Operation::Add => sum(source(0)?, source(1)?, 1),
-            Operation::Sub => sum(source(0)?, source(1)?, -1),
-            Operation::Mul => scaled(source(0)?, source(1)?),
-            Operation::Mad => sum(scaled(source(0)?, source(1)?)?, source(2)?, 1),
-            Operation::Shl => {
-                let by = source(1).filter(|by| by.block == 0 && (0..32).contains(&by.constant))?;
-                scaled(source(0)?, Linear { block: 0, constant: 1 << by.constant })
+        Op::Arithmetic(arithmetic) if !arithmetic.flags.has(ArithmeticFlags::HIGH) => {
+            match arithmetic.operation {
+                Operation::Mov | Operation::Cvt | Operation::Cvta => source(0),
+                Operation::Add => sum(source(0)?, source(1)?, 1),
+                Operation::Sub => sum(source(0)?, source(1)?, -1),
+                Operation::Mul => scaled(source(0)?, source(1)?),
+                Operation::Mad => sum(scaled(source(0)?, source(1)?)?, source(2)?, 1),
+                Operation::Shl => {
+                    let by = source(1).filter(|by| by.block == 0 && (0..32).contains(&by.constant))?;
+                    scaled(source(0)?, Linear { block: 0, constant: 1 << by.constant })
+                }
+                _ => None,
             }
-            _ => None,
-        },
+        }
         _ => None,
     }
 }
@@ -215,7 +244,8 @@ fn shared_bytes(kernel: &Kernel<'_>) -> u64 {
             used.push(*index);
         }
     }
-    let module = used.iter().filter_map(|&index| kernel.places.module.variables.get(index as usize)).map(|v| v.bytes);
+    let module =
+        used.iter().filter_map(|&index| kernel.places.module.variables.get(index as usize)).map(|v| v.bytes);
     own.sum::<u64>() + module.sum::<u64>()
 }
 
@@ -239,7 +269,9 @@ fn report(kernel: &Kernel<'_>, wait: &Wait) -> Finding {
     };
     let line = places.line(wait.poll);
     let mut finding = Finding::new(Rule::GridResidency, kernel.name, "");
-    finding.spans.push(places.primary(wait.poll, "waits for blocks that must be on the card at the same time"));
+    finding
+        .spans
+        .push(places.primary(wait.poll, "waits for blocks that must be on the card at the same time"));
     let label = match wait.kind {
         WaitKind::Barrier => "each block counts itself in here",
         WaitKind::LaterBlock => "written by a later block here",
@@ -252,16 +284,18 @@ fn report(kernel: &Kernel<'_>, wait: &Wait) -> Finding {
         (Platform::Others, Outcome::Hangs),
         (Platform::Specification, Outcome::Undefined),
     ]);
-    finding.help = "launch it with `cudaLaunchCooperativeKernel`, which refuses a grid that does not fit, and use \
+    finding.help =
+        "launch it with `cudaLaunchCooperativeKernel`, which refuses a grid that does not fit, and use \
                     `cooperative_groups::this_grid().sync()`"
-        .into();
+            .into();
     let cards = |device: Device| match shape.device {
         Some(_) => format!("a {}", device.name),
         None => "any known card".to_string(),
     };
     match (grid, most) {
         (Some(grid), Some((device, capacity))) if grid > capacity && kernel.launch.block.is_some() => {
-            finding.message = format!("{what} over {grid} blocks, of which {} holds at most {capacity}", cards(device));
+            finding.message =
+                format!("{what} over {grid} blocks, of which {} holds at most {capacity}", cards(device));
             finding.assumes.push(match shape.registers {
                 Some(registers) => format!("{registers} registers per thread, {shared} bytes of shared memory per block"),
                 None => format!(
@@ -289,11 +323,14 @@ fn report(kernel: &Kernel<'_>, wait: &Wait) -> Finding {
             finding.waits = Some(graph);
         }
         _ => {
-            finding.message = format!("{what}: it hangs when the grid has more blocks than the card holds at once");
+            finding.message =
+                format!("{what}: it hangs when the grid has more blocks than the card holds at once");
             finding.severity = Severity::Note;
             let reason = match (grid, shape.device, most) {
                 (None, _, _) => "the grid is not known (`--grid`)".to_string(),
-                (Some(_), _, _) if kernel.launch.block.is_none() => "the block's shape is not known (`--block`)".into(),
+                (Some(_), _, _) if kernel.launch.block.is_none() => {
+                    "the block's shape is not known (`--block`)".into()
+                }
                 (Some(_), None, _) => "the card is not known (`--gpu`)".into(),
                 (Some(grid), Some(device), Some((_, capacity))) => format!(
                     "{grid} blocks fit on a {} only if at most {registers} registers per thread are used \

@@ -1,6 +1,6 @@
 //! One kernel: the analyses in their order, then the rules.
 
-use standstill_findings::{Finding, Severity};
+use standstill_findings::{Finding, Known, Rule, Severity};
 use standstill_kernel_ir::{BlockId, Function, FunctionHeader, Op, Program};
 
 use crate::body::Body;
@@ -60,6 +60,7 @@ pub(crate) fn check(
         Some(rehearsal) => waiting::check(&kernel, rehearsal, &mut found),
         None => Vec::new(),
     };
+    undecided(&kernel, &mut found);
     divergence::check(&kernel, rehearsal.as_ref(), &explained, &mut found);
     grid::check(&kernel, &explained, &mut found);
     crate::order::check(&kernel, &mut found);
@@ -70,6 +71,18 @@ pub(crate) fn check(
         if !findings.iter().any(|known| same_fault(known, &finding)) {
             findings.push(finding);
         }
+    }
+}
+
+/// Says which calls could not be looked into although they may synchronise.
+fn undecided(kernel: &Kernel<'_>, findings: &mut Vec<Finding>) {
+    for unresolved in &kernel.body.unresolved {
+        let mut finding =
+            Finding::new(Rule::Undecided, kernel.name, "what this call waits for was not decided");
+        finding.severity = Severity::Note;
+        finding.known = Known::Possible { reason: unresolved.reason.into() };
+        finding.spans.push(kernel.places.primary_location(unresolved.location, "not looked into"));
+        findings.push(finding);
     }
 }
 

@@ -31,7 +31,12 @@ impl Launch {
         };
         let mut shape = shape.clone();
         shape.block = bounds.required_block.or(shape.block).filter(usable);
-        Launch { block: shape.block, grid: shape.grid, cluster: bounds.required_cluster.or(shape.cluster), shape }
+        Launch {
+            block: shape.block,
+            grid: shape.grid,
+            cluster: bounds.required_cluster.or(shape.cluster),
+            shape,
+        }
     }
 
     /// Threads of a block, at most [`MAXIMUM_BLOCK`].

@@ -1,7 +1,7 @@
 //! From instructions to the user's source lines.
 
 use standstill_findings::Span;
-use standstill_kernel_ir::{BlockId, InstructionId, LocationId, Module, Operand, Special, Symbol};
+use standstill_kernel_ir::{BlockId, InstructionId, LocationId, Module, Special, Symbol};
 
 use crate::Options;
 use crate::body::{Base, Body};
@@ -114,6 +114,11 @@ impl Places<'_> {
         self.span_at(location, offset, label.into(), true)
     }
 
+    /// A place of the source map as the span that a finding points at.
+    pub(crate) fn primary_location(&self, location: LocationId, label: impl Into<String>) -> Span {
+        self.span_at(location, 0, label.into(), true)
+    }
+
     /// A further span.
     pub(crate) fn cause(&self, id: InstructionId, label: impl Into<String>) -> Span {
         let (location, offset) = self.located(id);
@@ -134,23 +139,6 @@ impl Places<'_> {
     /// The user's line of an instruction, for sentences.
     pub(crate) fn line(&self, id: InstructionId) -> u32 {
         self.cause(id, "").line
-    }
-
-    /// The user's line of a branch, for sentences.
-    pub(crate) fn branch_line(&self, block: BlockId) -> u32 {
-        self.branch(block, "").line
-    }
-
-    /// The text of the user's line of a branch, when the source can be read.
-    pub(crate) fn branch_text(&self, block: BlockId) -> Option<String> {
-        let span = self.branch(block, "");
-        (self.options.source_line)(&span.file, span.line)
-    }
-
-    /// The text of the user's line of an instruction, when the source can be read.
-    pub(crate) fn text(&self, id: InstructionId) -> Option<String> {
-        let span = self.cause(id, "");
-        (self.options.source_line)(&span.file, span.line)
     }
 
     /// The name of a variable as the user wrote it: the last part of a mangled local name.
@@ -187,14 +175,6 @@ impl Places<'_> {
             Special::Clock | Special::Clock64 | Special::GlobalTimer => "a clock",
             Special::SmId => "the multiprocessor's number",
             _ => "a special register",
-        }
-    }
-
-    /// The special register that an operand reads.
-    pub(crate) fn special(operand: Operand) -> Option<Special> {
-        match operand {
-            Operand::Special(special) => Some(special),
-            _ => None,
         }
     }
 }

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use standstill_kernel_ir::launch::{Comparison as Relation, Expression, LaunchShape, Operator, Variable};
 use standstill_kernel_ir::{
-    Arithmetic, ArithmeticFlags, BooleanOperation, Comparison, Instruction, Op, Operand, Operation,
-    Space, Special, ValueDef, ValueId, evaluate,
+    Arithmetic, ArithmeticFlags, BooleanOperation, Comparison, Instruction, Op, Operand, Operation, Space,
+    Special, ValueDef, ValueId, evaluate,
 };
 
 use crate::body::Body;
@@ -157,7 +157,10 @@ impl<'a> ThreadValues<'a> {
             let after = match self.vector(value) {
                 Some(vector) => agreement_of(&vector),
                 None if self.comparison_is_uniform(uniformity, value) => Agreement::Block,
-                None if self.split(uniformity, value, 0).is_some_and(|split| split.lowest == split.highest) => {
+                None if self
+                    .split(uniformity, value, 0)
+                    .is_some_and(|split| split.lowest == split.highest) =>
+                {
                     Agreement::Block
                 }
                 None => Agreement::Thread,

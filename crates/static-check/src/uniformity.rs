@@ -6,8 +6,8 @@
 
 use rustc_hash::FxHashMap;
 use standstill_kernel_ir::{
-    Access, BlockId, Function, Instruction, InstructionId, Op, Operand, Operation, Order, ShuffleMode, Space, Special,
-    Terminator, ValueDef, ValueId, VoteMode,
+    Access, BlockId, Function, Instruction, InstructionId, Op, Operand, Operation, Order, ShuffleMode, Space,
+    Special, Terminator, ValueDef, ValueId, VoteMode,
 };
 
 use crate::body::{Base, Body};
@@ -388,9 +388,11 @@ impl Analysis<'_> {
         let covers = match operation {
             Operation::Shr => constant < 32 && (1u64 << constant).is_multiple_of(u64::from(across)),
             Operation::Div => constant != 0 && constant.is_multiple_of(u64::from(across)),
-            Operation::And => (constant as u32).trailing_zeros() < 32 && {
-                (1u64 << (constant as u32).trailing_zeros()).is_multiple_of(u64::from(across))
-            },
+            Operation::And => {
+                (constant as u32).trailing_zeros() < 32 && {
+                    (1u64 << (constant as u32).trailing_zeros()).is_multiple_of(u64::from(across))
+                }
+            }
             _ => return None,
         };
         let of = |operand: Operand| operand == Operand::Special(Special::Ctaid(0));

@@ -107,7 +107,9 @@ fn report_fault(kernel: &Kernel<'_>, fault: &Fault) -> Finding {
                 Rule::BarrierCount,
                 format!("more threads come to barrier {id} than its count of {count}"),
             );
-            finding.spans.push(places.primary(*at, format!("{} come here as well", more.with_noun("thread"))));
+            finding
+                .spans
+                .push(places.primary(*at, format!("{} come here as well", more.with_noun("thread"))));
             if places.line(*other) != places.line(*at) {
                 finding.spans.push(places.cause(*other, format!("{count} threads complete it here")));
             }
@@ -117,7 +119,8 @@ fn report_fault(kernel: &Kernel<'_>, fault: &Fault) -> Finding {
                  through too early"
                     .into(),
             );
-            finding.help = "let the count be the number of threads that come, or give each group its own barrier".into();
+            finding.help =
+                "let the count be the number of threads that come, or give each group its own barrier".into();
             finding.platforms = PlatformRow::new(&[
                 (Platform::Nvidia, Outcome::MayBeWrong),
                 (Platform::Specification, Outcome::Undefined),
@@ -222,8 +225,14 @@ impl State<'_> {
             }
         }
         let cycle = self.cycle(&waits)?;
+        // What a flag holds at the start was chosen on the way: with another value it may be no cycle at all.
+        let spins = |&index: &usize| groups.get(index).is_some_and(|group| group.doing == Doing::Spinning);
+        if self.standstill.chosen && cycle.iter().any(spins) {
+            return None;
+        }
         // Where a part of the other side came, it is the number of arrivals that is wrong, not the order.
-        let short = cycle.iter().filter_map(|&index| groups.get(index)).find(|group| self.came_in_part(group));
+        let short =
+            cycle.iter().filter_map(|&index| groups.get(index)).find(|group| self.came_in_part(group));
         match short {
             Some(group) => self.hopeless(group, &mut reach),
             None => Some(self.report_cycle(&cycle, &mut reach)),

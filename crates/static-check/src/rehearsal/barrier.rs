@@ -54,7 +54,12 @@ pub(crate) struct BlockBarriers {
 impl BlockBarriers {
     /// No barrier was used yet.
     pub(crate) fn new(threads: u32) -> BlockBarriers {
-        BlockBarriers { phases: FxHashMap::default(), live: threads, cluster: (0, 0), last: FxHashMap::default() }
+        BlockBarriers {
+            phases: FxHashMap::default(),
+            live: threads,
+            cluster: (0, 0),
+            last: FxHashMap::default(),
+        }
     }
 }
 
@@ -144,7 +149,9 @@ impl Machine<'_> {
         let meetings = self.meetings;
         if let (Some(count), Some(first)) = (count, arrivals.first()) {
             let threads = arrivals.iter().map(|a| a.thread).collect();
-            barriers.last.insert(id, LastPhase { count, at: meetings, instruction: first.instruction, threads });
+            barriers
+                .last
+                .insert(id, LastPhase { count, at: meetings, instruction: first.instruction, threads });
         }
         self.whole_warps(block, count, &arrivals);
         if count.is_none() {

@@ -69,7 +69,13 @@ pub(crate) struct Memory {
 impl Memory {
     /// What a read of `bytes` at a place gives. Where nobody wrote yet that is zero for flags, locks and
     /// counters (`from_zero`), and otherwise something unknown, the same for all.
-    pub(crate) fn read(&mut self, place: Place, bytes: u32, from_zero: bool, unknowns: &mut Unknowns) -> Value {
+    pub(crate) fn read(
+        &mut self,
+        place: Place,
+        bytes: u32,
+        from_zero: bool,
+        unknowns: &mut Unknowns,
+    ) -> Value {
         match self.cells.get(&place) {
             Some(cell) if cell.bytes == bytes => cell.value,
             Some(_) => unknowns.memory(address(place), self.clobbers),

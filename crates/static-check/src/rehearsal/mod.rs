@@ -149,7 +149,9 @@ impl Fault {
                 present.extend(more);
                 absent.extend(missing);
             }
-            (Fault::TooManyThreads { threads, .. }, Fault::TooManyThreads { threads: more, .. }) => threads.extend(more),
+            (Fault::TooManyThreads { threads, .. }, Fault::TooManyThreads { threads: more, .. }) => {
+                threads.extend(more)
+            }
             (Fault::MaskNamesEnded { ended, .. }, Fault::MaskNamesEnded { ended: more, .. }) => {
                 ended.extend(more)
             }
@@ -225,11 +227,7 @@ pub(crate) struct Rehearsal {
 }
 
 /// Plays a kernel through; `None` when the block's shape is not known or the kernel too large for it.
-pub(crate) fn rehearse(
-    body: &Body,
-    launch: &Launch,
-    warp_operations: bool,
-) -> Option<Rehearsal> {
+pub(crate) fn rehearse(body: &Body, launch: &Launch, warp_operations: bool) -> Option<Rehearsal> {
     let threads = launch.threads()?;
     let plan = Plan::of(body, warp_operations);
     let global = body.instructions().any(|(id, instruction)| {

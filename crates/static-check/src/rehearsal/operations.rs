@@ -168,7 +168,13 @@ impl Machine<'_> {
         Some(Place { block, base, offset })
     }
 
-    fn load(&mut self, thread: usize, id: InstructionId, address: Operand, access: Access) -> SmallVec<[Value; 2]> {
+    fn load(
+        &mut self,
+        thread: usize,
+        id: InstructionId,
+        address: Operand,
+        access: Access,
+    ) -> SmallVec<[Value; 2]> {
         if access.space == Space::Param {
             return SmallVec::from_slice(&[self.parameter(address, access.ty)]);
         }
