@@ -1,7 +1,7 @@
 // case: id_shifted_in_loop
 // rule: barrier-count
 // h200: hangs
-// where: dynamic
+// where: both
 // nvidia: hangs
 // launch: block=128 grid=1
 // why: the consumer counts its stages from one, so it waits on barrier 2 while the producer arrives on barrier 1

@@ -2,7 +2,7 @@
 // rule: wait-cycle
 // also: warp-mask
 // h200: hangs
-// where: dynamic
+// where: static
 // nvidia: hangs
 // launch: block=32 grid=1
 // why: lane 0 spins for a word that lane 1 writes behind the warp barrier, where it waits for lane 0
