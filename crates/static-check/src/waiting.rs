@@ -586,7 +586,9 @@ impl State<'_> {
         let places = self.kernel.places;
         let groups: Vec<&Group> =
             cycle.iter().filter_map(|&index| self.standstill.groups.get(index)).collect();
-        if let Some(group) = groups.iter().find(|g| g.doing == Doing::WarpOperation) {
+        // A flag that is written behind the operation is the fault, not the mask.
+        let spins = groups.iter().any(|g| g.doing == Doing::Spinning);
+        if let Some(group) = groups.iter().find(|g| g.doing == Doing::WarpOperation && !spins) {
             return self.report_warp_operation(group, reach);
         }
         let on_workspace =
