@@ -1,9 +1,11 @@
 // case: id_shifted_in_loop
 // rule: barrier-count
+// also: wait-cycle
 // h200: hangs
-// where: both
+// where: dynamic
 // nvidia: hangs
 // launch: block=128 grid=1
+// doubt: an even number of rounds completes, so the code alone does not decide it; `check --param 2=5` does
 // why: the consumer counts its stages from one, so it waits on barrier 2 while the producer arrives on barrier 1
 #include <cstdio>
 #include <cuda_runtime.h>
