@@ -1,10 +1,16 @@
 //! Divergence: barriers and warp operations under conditions that differ between the threads that must meet
 //! there (divergent-barrier, early-exit-barrier, warp-mask, grid-divergence).
 
+mod early_exit;
+mod origin;
+
 use standstill_findings::{Finding, Known, Outcome, Platform, PlatformRow, Rule, Severity};
 use standstill_kernel_ir::{
     BlockId, Instruction, InstructionId, Op, Operand, Reachability, Special, Terminator, ValueId,
 };
+
+use early_exit::leaves_early;
+use origin::{origin, reason};
 
 use crate::body::{Base, Body};
 use crate::kernel::Kernel;
@@ -112,107 +118,6 @@ fn label_branch(kernel: &Kernel<'_>, branch: BlockId, across: &str, finding: &mu
         if !finding.spans.iter().any(|s| (s.line, &s.file) == (span.line, &span.file)) {
             finding.spans.push(span);
         }
-    }
-}
-
-/// Where the difference between threads comes from.
-pub(crate) struct Origin {
-    pub(crate) at: InstructionId,
-    kind: OriginKind,
-    /// A kernel's parameter whose value is not known goes into the condition, too.
-    parameter: Option<u32>,
-}
-
-enum OriginKind {
-    Special(Special),
-    Load,
-    Atomic,
-    Other,
-}
-
-impl Origin {
-    fn label(&self) -> Option<String> {
-        match self.kind {
-            OriginKind::Special(special) => Some(format!("{} read here", Places::special_name(special))),
-            OriginKind::Load => Some("each thread reads its own value here".into()),
-            OriginKind::Atomic => Some("an atomic gives each thread its own value here".into()),
-            OriginKind::Other => None,
-        }
-    }
-}
-
-/// Follows a condition back to what makes it differ.
-pub(crate) fn origin(kernel: &Kernel<'_>, value: ValueId) -> Option<Origin> {
-    let body = kernel.body;
-    let mut queue = std::collections::VecDeque::from([value]);
-    let mut seen = vec![value];
-    let mut found: Option<Origin> = None;
-    let mut parameter = None;
-    while let Some(value) = queue.pop_front() {
-        let mut next = |v: ValueId| {
-            if !seen.contains(&v) && seen.len() < 512 {
-                seen.push(v);
-                queue.push_back(v);
-            }
-        };
-        let Some((at, instruction)) = body.definition(value) else {
-            body.ssa.incoming(value).iter().for_each(|&(_, v)| next(v));
-            continue;
-        };
-        for (index, operand) in body.function.sources(instruction.operands).iter().enumerate() {
-            if let Operand::Special(special) = operand
-                && !matches!(special, Special::Ntid(_) | Special::Nctaid(_) | Special::WarpSize)
-            {
-                let better =
-                    found.as_ref().is_none_or(|f| !matches!(f.kind, OriginKind::Special(Special::Tid(_))));
-                let thread = matches!(special, Special::Tid(_) | Special::LaneId | Special::WarpId);
-                if better && (thread || found.is_none()) {
-                    found = Some(Origin { at, kind: OriginKind::Special(*special), parameter: None });
-                }
-            }
-            if let Operand::Parameter { index: position, .. } = operand
-                && !kernel.launch.shape.parameters.contains_key(&(*position as usize))
-            {
-                parameter.get_or_insert(*position);
-            }
-            if matches!(instruction.op, Op::Arithmetic(_))
-                && let Some(v) = body.source_value(instruction, index)
-            {
-                next(v);
-            }
-        }
-        let kind = match instruction.op {
-            Op::Load(access) if access.space != standstill_kernel_ir::Space::Param => OriginKind::Load,
-            Op::Atomic { .. } => OriginKind::Atomic,
-            Op::Arithmetic(_) | Op::Load(_) => continue,
-            _ => OriginKind::Other,
-        };
-        if kernel.uniformity.value(value) < Agreement::Block
-            && found.as_ref().is_none_or(|f| matches!(f.kind, OriginKind::Other))
-        {
-            found = Some(Origin { at, kind, parameter: None });
-        }
-    }
-    found.map(|origin| Origin { parameter, ..origin })
-}
-
-/// Why a condition could not be decided.
-fn reason(kernel: &Kernel<'_>, branch: BlockId) -> String {
-    let Some(origin) = kernel.body.ssa.terminator(branch).and_then(|value| origin(kernel, value)) else {
-        return "the condition's value is not known".into();
-    };
-    match (&origin.kind, origin.parameter) {
-        (OriginKind::Load, _) => {
-            format!("it depends on what memory holds, read on line {}", kernel.places.line(origin.at))
-        }
-        (OriginKind::Atomic, _) => {
-            format!("it depends on the result of the atomic on line {}", kernel.places.line(origin.at))
-        }
-        (_, Some(parameter)) => {
-            format!("it depends on parameter {parameter}, whose value is not known (`--param {parameter}=…`)")
-        }
-        _ if kernel.launch.block.is_none() => "the block's shape is not known (`--block`)".into(),
-        _ => "the condition's value is not known".into(),
     }
 }
 
@@ -414,90 +319,6 @@ fn block_barrier(
 /// Whether a branch is the exit of a loop that a block stands in.
 fn is_loop_of(kernel: &Kernel<'_>, branch: BlockId, block: BlockId) -> bool {
     kernel.body.loops.innermost(block).is_some_and(|id| kernel.body.loops.contains(id, branch))
-}
-
-/// Whether the threads that a branch keeps from `block` leave the kernel without coming back to the others.
-///
-/// In machine form an early `return` and an `if` around all the rest look alike; the user's own line tells
-/// them apart where it can be read.
-fn leaves_early(kernel: &Kernel<'_>, branch: BlockId, block: BlockId) -> bool {
-    let body = kernel.body;
-    let mut reach = Reachability::new(&body.flow);
-    let mut straight = false;
-    let leaves = body.flow.successors(branch).iter().any(|&to| {
-        if to == block || reach.block_reaches(to, block) {
-            return false;
-        }
-        straight |= ends_at_once(body, to);
-        body.flow.reverse_postorder().iter().all(|&at| {
-            let on_the_way = at == to || reach.block_reaches(to, at);
-            let barrier =
-                body.function.instructions_of(at).iter().any(|i| matches!(i.op, Op::Barrier { .. }));
-            !on_the_way || !barrier && (!reach.block_reaches(block, at) || ends_at_once(body, at))
-        })
-    });
-    if !leaves {
-        return false;
-    }
-    let span = kernel.places.branch(branch, "");
-    let lines: Vec<String> =
-        (0..40).map_while(|more| (kernel.options.source_line)(&span.file, span.line + more)).collect();
-    let around = body.loops.innermost(block);
-    match controlled_statement(&lines) {
-        Some(statement) => has_word(&statement, "return") || has_word(&statement, "exit"),
-        None if lines.is_empty() => straight && around.is_none_or(|id| !body.loops.contains(id, branch)),
-        None => false,
-    }
-}
-
-/// The statement under the `if` or `switch` that the first line begins; `None` when it begins none.
-fn controlled_statement(lines: &[String]) -> Option<String> {
-    let code: Vec<&str> = lines.iter().map(|line| line.split("//").next().unwrap_or("")).collect();
-    let first = code.first()?;
-    let keyword = ["if", "switch"].into_iter().find(|keyword| has_word(first, keyword))?;
-    let text = code.join("\n");
-    let mut depth = 0i32;
-    let mut braces = 0i32;
-    let mut statement = String::new();
-    let mut in_condition = true;
-    for c in text.get(text.find(keyword)? + keyword.len()..)?.chars() {
-        if in_condition {
-            depth += i32::from(c == '(') - i32::from(c == ')');
-            in_condition = depth > 0 || c != ')';
-            continue;
-        }
-        statement.push(c);
-        braces += i32::from(c == '{') - i32::from(c == '}');
-        if braces == 0 && (c == ';' || c == '}') {
-            break;
-        }
-    }
-    Some(statement)
-}
-
-fn has_word(code: &str, word: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    code.match_indices(word).any(|(at, _)| {
-        let before = code.get(..at).and_then(|s| s.chars().next_back());
-        let after = code.get(at + word.len()..).and_then(|s| s.chars().next());
-        !before.is_some_and(is_part) && !after.is_some_and(is_part)
-    })
-}
-
-/// Whether nothing happens from a block on but the end of the kernel.
-fn ends_at_once(body: &Body, from: BlockId) -> bool {
-    let mut block = from;
-    for _ in 0..8 {
-        let Some(code) = body.function.blocks.get(block.0 as usize) else { return false };
-        let idle =
-            body.function.instructions_of(block).iter().all(|i| matches!(i.op, Op::Arithmetic(_) | Op::Hint));
-        match code.terminator {
-            Terminator::Return | Terminator::Exit => return idle,
-            Terminator::Jump(to) if idle => block = to,
-            _ => return false,
-        }
-    }
-    false
 }
 
 /// A barrier in the other arm of the same branch.

@@ -1,0 +1,157 @@
+//! Faults that a rehearsal meets on its way, in the reader's words.
+
+use standstill_findings::{Finding, Outcome, Platform, PlatformRow, Rule, ThreadRanges};
+
+use crate::kernel::Kernel;
+use crate::rehearsal::Fault;
+
+/// The finding for one fault.
+pub(super) fn report(kernel: &Kernel<'_>, fault: &Fault) -> Finding {
+    let places = kernel.places;
+    let new = |rule, message: String| Finding::new(rule, kernel.name, message);
+    match fault {
+        Fault::CountNotWholeWarps { at, count } => {
+            let mut finding = new(
+                Rule::BarrierCount,
+                format!("the count {count} of this barrier is not a positive multiple of the warp size"),
+            );
+            finding.spans.push(places.primary(*at, format!("waits for {count} threads")));
+            finding.notes.push("a barrier counts whole warps: its count must be a multiple of 32".into());
+            finding.help = "give the number of participating threads, rounded up to whole warps".into();
+            finding.platforms = PlatformRow::new(&[
+                (Platform::Nvidia, Outcome::MayHang),
+                (Platform::Specification, Outcome::Undefined),
+            ]);
+            finding
+        }
+        Fault::CountsDiffer { at, count, other, other_count } => {
+            let words = |count: &Option<u32>| match count {
+                Some(count) => format!("{count} threads"),
+                None => "all threads of the block".to_string(),
+            };
+            let mut finding =
+                new(Rule::BarrierCount, "threads meet at one barrier with different counts".to_string());
+            finding.spans.push(places.primary(*at, format!("expects {}", words(count))));
+            finding.spans.push(places.cause(*other, format!("expects {}", words(other_count))));
+            finding.help = "give all participants of a barrier the same count".into();
+            finding.platforms = PlatformRow::new(&[
+                (Platform::Nvidia, Outcome::MayHang),
+                (Platform::Specification, Outcome::Undefined),
+            ]);
+            finding
+        }
+        Fault::ArrivesTwice { at, earlier, id, thread } => {
+            let mut finding = new(
+                Rule::BarrierCount,
+                format!("thread {thread} arrives at barrier {id} again before the others came"),
+            );
+            finding.spans.push(places.primary(*at, "arrives a second time in one phase"));
+            if earlier != at {
+                finding.spans.push(places.cause(*earlier, "arrives first here"));
+            }
+            finding.notes.push(
+                "its second arrival counts in place of a thread that is still missing, so the barrier lets \
+                 through too early and the next phase waits for an arrival too many"
+                    .into(),
+            );
+            finding.help = "wait for the other side between two arrivals".into();
+            finding.platforms = PlatformRow::new(&[
+                (Platform::Nvidia, Outcome::MayHang),
+                (Platform::Specification, Outcome::Undefined),
+            ]);
+            finding
+        }
+        Fault::TooManyThreads { at, count, id, other, threads } => {
+            let more = ThreadRanges::from_members(threads.iter().copied());
+            let mut finding = new(
+                Rule::BarrierCount,
+                format!("more threads come to barrier {id} than its count of {count}"),
+            );
+            finding
+                .spans
+                .push(places.primary(*at, format!("{} come here as well", more.with_noun("thread"))));
+            if places.line(*other) != places.line(*at) {
+                finding.spans.push(places.cause(*other, format!("{count} threads complete it here")));
+            }
+            crate::divergence::add_causes(kernel, *at, &mut finding);
+            finding.notes.push(
+                "nothing keeps the groups apart, so the barrier opens for whichever threads come first: it lets \
+                 through too early"
+                    .into(),
+            );
+            finding.help =
+                "let the count be the number of threads that come, or give each group its own barrier".into();
+            finding.platforms = PlatformRow::new(&[
+                (Platform::Nvidia, Outcome::MayBeWrong),
+                (Platform::Specification, Outcome::Undefined),
+            ]);
+            finding
+        }
+        Fault::PartOfWarp { at, present, absent } => {
+            let present = ThreadRanges::from_members(present.iter().copied());
+            let absent = ThreadRanges::from_members(absent.iter().copied());
+            let mut finding =
+                new(Rule::DivergentBarrier, "a counted barrier is executed by parts of warps".to_string());
+            finding.spans.push(places.primary(*at, format!("{} come here", present.with_noun("thread"))));
+            crate::divergence::add_causes(kernel, *at, &mut finding);
+            finding.notes.push(format!(
+                "{} of the same warps do not; the barrier counts each warp with all its threads, so it opens \
+                 before everybody came",
+                absent.with_noun("thread")
+            ));
+            finding.help = "let whole warps take part in the barrier".into();
+            finding.platforms = PlatformRow::new(&[
+                (Platform::Nvidia, Outcome::MayBeWrong),
+                (Platform::NvidiaOld, Outcome::MayHang),
+                (Platform::Specification, Outcome::Undefined),
+            ]);
+            finding
+        }
+        Fault::MaskLeavesOutCaller { at, mask, thread } => {
+            let mut finding = new(
+                Rule::WarpMask,
+                format!("thread {thread} executes a warp operation whose mask 0x{mask:08x} leaves it out"),
+            );
+            finding.spans.push(places.primary(*at, format!("mask 0x{mask:08x}")));
+            finding.notes.push(
+                "every thread that executes a warp operation must be named by its mask; for the others it is \
+                 undefined (NVIDIA CUDA C++ guidelines 2.4)"
+                    .into(),
+            );
+            finding.help = "name all lanes that come here, or let only the named ones come".into();
+            finding.platforms = PlatformRow::new(&[
+                (Platform::Nvidia, Outcome::CompletesUnordered),
+                (Platform::NvidiaOld, Outcome::Undefined),
+                (Platform::Specification, Outcome::Undefined),
+            ]);
+            finding
+        }
+        Fault::MaskNamesEnded { at, mask, ended } => {
+            let ended = ThreadRanges::from_members(ended.iter().copied());
+            let mut finding = new(
+                Rule::WarpMask,
+                format!(
+                    "the mask 0x{mask:08x} of this warp operation names lanes that have already returned"
+                ),
+            );
+            let verb = if ended.len() == 1 { "has" } else { "have" };
+            finding
+                .spans
+                .push(places.primary(*at, format!("{} {verb} returned before", ended.with_noun("thread"))));
+            crate::divergence::add_causes(kernel, *at, &mut finding);
+            finding.notes.push(
+                "all lanes that the mask names must execute the operation (NVIDIA CUDA C++ guidelines 2.4)"
+                    .into(),
+            );
+            finding.help = "keep the lanes alive until behind the operation, or take the mask from \
+                            `__ballot_sync` before they leave"
+                .into();
+            finding.platforms = PlatformRow::new(&[
+                (Platform::Nvidia, Outcome::CompletesUnordered),
+                (Platform::NvidiaOld, Outcome::Undefined),
+                (Platform::Specification, Outcome::Undefined),
+            ]);
+            finding
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! Standstills in the reader's words: who waits for whom, and the edge that closes the cycle.
+
+use super::*;
+
+impl State<'_> {
+    /// A wait that nobody can end.
+    pub(super) fn hopeless(&self, group: &Group, reach: &mut Reachability<'_>) -> Option<Finding> {
+        let places = self.kernel.places;
+        let threads = ThreadRanges::from_members(group.threads.iter().copied());
+        let who = format!("{} of block {}", threads.with_noun("thread"), group.block);
+        let line = places.line(group.at);
+        let mut graph = WaitGraph::default();
+        let waiter = graph.node(Node::Threads { block: group.block, threads: threads.clone() });
+        match group.doing {
+            Doing::Barrier(id) => {
+                let (_, _, phase) = self
+                    .standstill
+                    .phases
+                    .iter()
+                    .find(|(block, known, _)| *block == group.block && *known == id)?;
+                let arrived = phase.arrivals.len() as u32;
+                let expected = phase.count?;
+                let mut finding = self.finding(
+                    Rule::BarrierCount,
+                    format!("barrier {id} waits for {expected} threads, but only {arrived} come"),
+                );
+                finding
+                    .spans
+                    .push(places.primary(group.at, format!("{arrived} of {expected} threads arrive")));
+                for arrival in &phase.arrivals {
+                    if arrival.instruction != group.at
+                        && !finding.spans.iter().any(|s| s.line == places.line(arrival.instruction))
+                    {
+                        finding.spans.push(places.cause(arrival.instruction, "arrives at the same barrier"));
+                    }
+                }
+                self.add_others(group, &mut finding);
+                crate::divergence::add_causes(self.kernel, group.at, &mut finding);
+                let barrier = graph.node(Node::Barrier {
+                    name: format!("barrier {id}"),
+                    expected: Some(expected),
+                    arrived,
+                });
+                graph.edge(waiter, barrier, format!("wait at the barrier on line {line}"), line);
+                graph.sentence = format!(
+                    "{who} wait at barrier {id} on line {line} for {expected} arrivals, of which {arrived} came; \
+                     no other thread can arrive there any more"
+                );
+                finding.help =
+                    "let the count be the number of threads that arrive (all that sync plus all that \
+                                arrive), and name the same barrier on both sides"
+                        .into();
+                finding.waits = Some(graph);
+                Some(finding)
+            }
+            Doing::Spinning => {
+                let (place, mbarrier) =
+                    group.reads.iter().find_map(|(place, _)| Some((place, self.mbarrier(place)?)))?;
+                let missing = mbarrier.pending.max(0);
+                let name = self.place_name(place, group.at);
+                let mut finding = self.finding(
+                    Rule::BarrierCount,
+                    format!(
+                        "the mbarrier {name} expects {} arrivals, of which {missing} never come",
+                        mbarrier.expected
+                    ),
+                );
+                finding.spans.push(places.primary(group.at, "waits for a phase that is never complete"));
+                finding.spans.push(places.cause(
+                    InstructionId(mbarrier.initialised_by),
+                    format!("initialised for {} arrivals", mbarrier.expected),
+                ));
+                for writer in self.writers(group) {
+                    if !finding.spans.iter().any(|s| s.line == places.line(writer)) {
+                        finding.spans.push(places.cause(writer, "arrives here"));
+                    }
+                }
+                if mbarrier.transactions != 0 {
+                    finding
+                        .notes
+                        .push(format!("{} transaction bytes are still expected", mbarrier.transactions));
+                }
+                let barrier = graph.node(Node::Barrier {
+                    name: format!("mbarrier {name}"),
+                    expected: Some(mbarrier.expected),
+                    arrived: mbarrier.expected.saturating_sub(missing as u32),
+                });
+                graph.edge(waiter, barrier, format!("wait on line {line}"), line);
+                graph.sentence = format!(
+                    "{who} wait on line {line} for a phase of mbarrier {name} that lacks {missing} of {} \
+                     arrivals; no thread can arrive there any more",
+                    mbarrier.expected
+                );
+                finding.help = "initialise the mbarrier with the number of arrivals of one phase".into();
+                finding.waits = Some(graph);
+                Some(finding)
+            }
+            Doing::WarpOperation => Some(self.report_warp_operation(group, reach)),
+            Doing::ClusterBarrier => None,
+        }
+    }
+
+    /// Where the other threads of the block are.
+    fn add_others(&self, group: &Group, finding: &mut Finding) {
+        for other in &self.standstill.groups {
+            if other.block == group.block && other.at != group.at {
+                let threads = ThreadRanges::from_members(other.threads.iter().copied());
+                let label = format!("{} {}", threads.with_noun("thread"), doing_words(other.doing));
+                finding.spans.push(self.kernel.places.cause(other.at, label));
+            }
+        }
+    }
+
+    fn report_warp_operation(&self, group: &Group, _reach: &mut Reachability<'_>) -> Finding {
+        let places = self.kernel.places;
+        let threads = ThreadRanges::from_members(group.threads.iter().copied());
+        let mut finding = self.finding(
+            Rule::WarpMask,
+            "the mask of this warp operation names lanes that do not come".to_string(),
+        );
+        finding.spans.push(
+            places.primary(group.at, format!("{} wait here for the whole mask", threads.with_noun("thread"))),
+        );
+        crate::divergence::add_causes(self.kernel, group.at, &mut finding);
+        self.add_others(group, &mut finding);
+        finding.notes.push(
+            "all lanes that the mask names must execute the operation (NVIDIA CUDA C++ guidelines 2.4)"
+                .into(),
+        );
+        finding.help = "name only the lanes that take this branch, or move the operation out of it".into();
+        finding.platforms = PlatformRow::new(&[
+            (Platform::Nvidia, Outcome::Hangs),
+            (Platform::NvidiaOld, Outcome::Undefined),
+            (Platform::Specification, Outcome::Undefined),
+        ]);
+        let mut graph = WaitGraph::default();
+        let waiter = graph.node(Node::Threads { block: group.block, threads: threads.clone() });
+        let line = places.line(group.at);
+        let mut tail = String::new();
+        for other in &self.standstill.groups {
+            if other.block == group.block && other.at != group.at {
+                let absent = ThreadRanges::from_members(other.threads.iter().copied());
+                let other_line = places.line(other.at);
+                tail = format!(
+                    " for {}, which {} on line {other_line}",
+                    absent.with_noun("thread"),
+                    doing_words(other.doing)
+                );
+                let node = graph.node(Node::Threads { block: other.block, threads: absent });
+                graph.edge(waiter, node, format!("wait in the warp operation on line {line}"), line);
+                graph.edge(
+                    node,
+                    waiter,
+                    format!("{} on line {other_line}", doing_words(other.doing)),
+                    other_line,
+                );
+                break;
+            }
+        }
+        graph.sentence = format!(
+            "{} of block {} wait in the warp operation on line {line}{tail}",
+            threads.with_noun("thread"),
+            group.block
+        );
+        finding.waits = Some(graph);
+        finding
+    }
+
+    pub(super) fn report_cycle(&self, cycle: &[usize], reach: &mut Reachability<'_>) -> Finding {
+        let places = self.kernel.places;
+        let groups: Vec<&Group> =
+            cycle.iter().filter_map(|&index| self.standstill.groups.get(index)).collect();
+        // A flag that is written behind the operation is the fault, not the mask.
+        let spins = groups.iter().any(|g| g.doing == Doing::Spinning);
+        if let Some(group) = groups.iter().find(|g| g.doing == Doing::WarpOperation && !spins) {
+            return self.report_warp_operation(group, reach);
+        }
+        let on_workspace =
+            |group: &&&Group| group.reads.iter().any(|(_, at)| self.kernel.body.base(*at) == Base::Workspace);
+        if let Some(group) = groups.iter().find(on_workspace) {
+            return self.report_grid_barrier(group);
+        }
+        let mut finding = self.finding(Rule::WaitCycle, "threads wait for each other".to_string());
+        let mut graph = WaitGraph::default();
+        let mut sentence = String::new();
+        let mut writer_clauses = Vec::new();
+        for (position, group) in groups.iter().enumerate() {
+            let next = groups.get((position + 1) % groups.len()).copied().unwrap_or(group);
+            let from_threads = ThreadRanges::from_members(group.threads.iter().copied());
+            let to_threads = ThreadRanges::from_members(next.threads.iter().copied());
+            let from = graph.node(Node::Threads { block: group.block, threads: from_threads.clone() });
+            let to = graph.node(Node::Threads { block: next.block, threads: to_threads.clone() });
+            let line = places.line(group.at);
+            let mut words = self.doing_words(group);
+            if from_threads.len() == 1 {
+                words = words.replacen("wait ", "waits ", 1).replacen("spin ", "spins ", 1);
+            }
+            graph.edge(from, to, words.clone(), line);
+            let name = |threads: &ThreadRanges, block: u32, with_block: bool| {
+                if with_block {
+                    format!("{} of block {block}", threads.with_noun("thread"))
+                } else {
+                    threads.with_noun("thread")
+                }
+            };
+            if position == 0 {
+                sentence = format!("{} {words}", name(&from_threads, group.block, true));
+            } else {
+                sentence.push_str(&format!(", which {words}"));
+            }
+            if position + 1 < groups.len() {
+                sentence
+                    .push_str(&format!(" for {}", name(&to_threads, next.block, next.block != group.block)));
+            }
+            let label = format!("{} {}", from_threads.with_noun("thread"), doing_words(group.doing));
+            finding.spans.push(if position == 0 {
+                places.primary(group.at, label)
+            } else {
+                places.cause(group.at, label)
+            });
+            if group.doing == Doing::Spinning {
+                self.add_writers(group, next, reach, &mut finding, &mut writer_clauses);
+            }
+        }
+        for clause in writer_clauses {
+            sentence.push_str("; ");
+            sentence.push_str(&clause);
+        }
+        graph.sentence = sentence;
+        finding.help = if groups.iter().any(|g| g.doing == Doing::Spinning) {
+            "write the flag before anything that waits for its readers, or move the barrier out of the branch so \
+             that all threads reach it"
+                .into()
+        } else {
+            "let both sides come to their barriers in the same order".into()
+        };
+        finding.waits = Some(graph);
+        finding
+    }
+
+    /// The writes that would end a spin, and where they stand.
+    fn add_writers(
+        &self,
+        group: &Group,
+        next: &Group,
+        reach: &mut Reachability<'_>,
+        finding: &mut Finding,
+        clauses: &mut Vec<String>,
+    ) {
+        let places = self.kernel.places;
+        let Some((place, _)) = group.reads.first() else { return };
+        let name = self.place_name(place, group.at);
+        finding.assumes.push(format!(
+            "{name} does not already hold what the loop waits for, and nobody outside the grid writes it"
+        ));
+        let writers: Vec<InstructionId> =
+            self.writers(group).into_iter().filter(|&writer| reach.reaches(next.at, writer)).collect();
+        let Some(&writer) = writers.first() else { return };
+        for &writer in &writers {
+            if !finding.spans.iter().any(|s| s.line == places.line(writer)) {
+                finding
+                    .spans
+                    .push(places.cause(writer, format!("the write of {name} lies behind that wait")));
+            }
+        }
+        let by = self.who_writes(writer, next);
+        let verb = if by.len() == 1 { "writes" } else { "write" };
+        let behind = match next.doing {
+            Doing::Barrier(_) | Doing::ClusterBarrier => "that barrier",
+            _ => "that wait",
+        };
+        clauses.push(format!(
+            "only {} {verb} {name}, on line {}, after {behind}",
+            by.with_noun("thread"),
+            places.line(writer)
+        ));
+    }
+
+    /// The threads of a group that come to a writer, by the conditions on their own indices.
+    fn who_writes(&self, writer: InstructionId, group: &Group) -> ThreadRanges {
+        let body = self.kernel.body;
+        let mut threads = group.threads.clone();
+        if let Some(mut values) = ThreadValues::new(body, self.kernel.launch) {
+            let mut block = body.block_of(writer);
+            let mut steps = 0;
+            while let Some(&branch) = body.control_dependence.branches(block).iter().find(|&&b| b != block) {
+                steps += 1;
+                if steps > 32 {
+                    break;
+                }
+                if let Some(condition) = body.ssa.terminator(branch)
+                    && let Some(vector) = values.vector(condition)
+                    && let Some(Terminator::Branch { guard, taken, .. }) =
+                        body.function.blocks.get(branch.0 as usize).map(|b| b.terminator)
+                {
+                    let when_true = (body.post_dominators.post_dominates(block, taken)) != guard.negated();
+                    threads
+                        .retain(|&t| vector.get(t as usize).is_none_or(|bits| (bits & 1 == 1) == when_true));
+                }
+                block = branch;
+            }
+        }
+        if threads.is_empty() {
+            threads = group.threads.clone();
+        }
+        ThreadRanges::from_members(threads)
+    }
+
+    fn report_grid_barrier(&self, group: &Group) -> Finding {
+        let places = self.kernel.places;
+        let blocks: Vec<u32> = self
+            .standstill
+            .groups
+            .iter()
+            .filter(|g| g.reads.iter().any(|(_, at)| self.kernel.body.base(*at) == Base::Workspace))
+            .map(|g| g.block)
+            .collect();
+        let blocks = ThreadRanges::from_members(blocks);
+        let mut finding =
+            self.finding(Rule::GridDivergence, "a grid barrier that some blocks do not reach".to_string());
+        finding.spans.push(
+            places.primary(group.at, format!("{} wait here for the whole grid", blocks.with_noun("block"))),
+        );
+        crate::divergence::add_causes(self.kernel, group.at, &mut finding);
+        finding.help = "let every block of the grid come to the grid barrier".into();
+        let mut graph = WaitGraph::default();
+        let waiting = graph.node(Node::Blocks(blocks.clone()));
+        let barrier = graph.node(Node::Barrier {
+            name: "the grid barrier".into(),
+            expected: None,
+            arrived: blocks.len() as u32,
+        });
+        let line = places.line(group.at);
+        graph.edge(waiting, barrier, format!("wait at the grid barrier on line {line}"), line);
+        graph.sentence = format!(
+            "{} wait at the grid barrier on line {line} for blocks that never come there",
+            blocks.with_noun("block")
+        );
+        finding.waits = Some(graph);
+        finding
+    }
+
+    fn place_name(&self, place: &Place, at: InstructionId) -> String {
+        let body = self.kernel.body;
+        match base_of_place(place).unwrap_or_else(|| body.base(at)) {
+            Base::Unknown => "the location it polls".into(),
+            base => {
+                let name = self.kernel.places.base_name(base);
+                if place.offset == 0 { name } else { format!("{name} + {}", place.offset) }
+            }
+        }
+    }
+
+    fn doing_words(&self, group: &Group) -> String {
+        let line = self.kernel.places.line(group.at);
+        match group.doing {
+            Doing::Barrier(0) => format!("wait at the barrier on line {line}"),
+            Doing::Barrier(id) => format!("wait at barrier {id} on line {line}"),
+            Doing::WarpOperation => format!("wait in the warp operation on line {line}"),
+            Doing::ClusterBarrier => format!("wait at the cluster barrier on line {line}"),
+            Doing::Spinning => match group.reads.first() {
+                Some((place, at)) => format!("spin on {} (line {line})", self.place_name(place, *at)),
+                None => format!("spin on line {line}"),
+            },
+        }
+    }
+}
+
+fn doing_words(doing: Doing) -> &'static str {
+    match doing {
+        Doing::Barrier(_) => "wait at this barrier",
+        Doing::WarpOperation => "wait in this warp operation",
+        Doing::ClusterBarrier => "wait at this cluster barrier",
+        Doing::Spinning => "spin here",
+    }
+}
