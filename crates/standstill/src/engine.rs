@@ -68,6 +68,7 @@ pub(crate) fn analyse(request: &Request<'_>) -> Analysis {
         .filter(|(_, shapes)| !shapes.is_empty())
         .collect();
     analysis.kernels = symbols().filter(|symbol| launches.contains_key(symbol)).map(str::to_owned).collect();
+    let (name, sources) = (request.name, request.sources);
     let main_source = program.files.iter().find(|file| (request.is_main)(file));
     // A kernel with several launches is checked once for each.
     let rounds = launches.values().map(Vec::len).max().unwrap_or(0);
@@ -83,7 +84,10 @@ pub(crate) fn analyse(request: &Request<'_>) -> Analysis {
                     let place = module.position(byte);
                     (place.line, place.column)
                 },
-                source_line: &|file, line| source_line(request.sources, file, line),
+                // The PTX text itself stands in where there is no line table; it is not what the user wrote.
+                source_line: &|file, line| {
+                    if file == name { None } else { source_line(sources, file, line) }
+                },
                 platform: request.platform,
                 wanted: &|symbol| shape(symbol).is_some(),
             },

@@ -301,7 +301,9 @@ fn block_barrier(
     } else {
         finding.known = Known::Possible { reason: reason(kernel, branch) };
     }
-    finding.severity = Severity::Error;
+    // Nothing that differs between threads was found in the condition: no sign of a fault, only no proof.
+    let born = condition.and_then(|condition| origin(kernel, condition));
+    finding.severity = if decided || born.is_some() { Severity::Error } else { Severity::Note };
     finding.platforms = if early { early_exit_row() } else { divergent_row() };
     finding.notes.push(
         "all threads of a block must reach `__syncthreads()` together (NVIDIA CUDA C++ guidelines 1.14); a barrier \
@@ -343,6 +345,12 @@ fn add_other_arm(kernel: &Kernel<'_>, branch: BlockId, at: InstructionId, findin
     }
 }
 
+/// Which lanes form a warp, and how many warps there are, only the block's shape tells; without it what
+/// happens inside a warp is undecided.
+fn undecided_severity(kernel: &Kernel<'_>) -> Severity {
+    if kernel.launch.block.is_some() { Severity::Warning } else { Severity::Note }
+}
+
 fn counted_barrier(kernel: &Kernel<'_>, branch: BlockId, at: InstructionId, findings: &mut Vec<Finding>) {
     let mut finding = Finding::new(
         Rule::DivergentBarrier,
@@ -352,7 +360,7 @@ fn counted_barrier(kernel: &Kernel<'_>, branch: BlockId, at: InstructionId, find
     finding.spans.push(kernel.places.primary(at, "barrier called here"));
     label_branch(kernel, branch, "within a warp", &mut finding);
     finding.known = Known::Possible { reason: reason(kernel, branch) };
-    finding.severity = Severity::Warning;
+    finding.severity = undecided_severity(kernel);
     finding.platforms = PlatformRow::new(&[
         (Platform::Nvidia, Outcome::MayBeWrong),
         (Platform::NvidiaOld, Outcome::MayHang),
@@ -385,7 +393,7 @@ fn warp_operation(
     finding.spans.push(kernel.places.primary(at, format!("waits for all lanes of mask 0x{mask:08x}")));
     label_branch(kernel, branch, "within a warp", &mut finding);
     finding.known = Known::Possible { reason: reason(kernel, branch) };
-    finding.severity = Severity::Warning;
+    finding.severity = undecided_severity(kernel);
     finding.platforms = PlatformRow::new(&[
         (Platform::Nvidia, Outcome::MayHang),
         (Platform::NvidiaOld, Outcome::Undefined),
