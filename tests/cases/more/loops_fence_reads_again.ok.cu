@@ -1,5 +1,6 @@
 // case: loops_fence_reads_again
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=32 grid=2

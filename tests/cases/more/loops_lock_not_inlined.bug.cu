@@ -1,5 +1,6 @@
 // case: loops_lock_not_inlined
 // rule: spin-lock-lockstep
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=32 grid=2

@@ -1,5 +1,6 @@
 // case: loops_quarter_steps_param
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=32 grid=1

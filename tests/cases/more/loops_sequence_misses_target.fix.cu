@@ -1,5 +1,6 @@
 // case: loops_sequence_misses_target
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=32 grid=1

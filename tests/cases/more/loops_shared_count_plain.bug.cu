@@ -1,6 +1,7 @@
 // case: loops_shared_count_plain
 // rule: hoistable-spin
 // also: non-terminating-loop
+// h200: hangs
 // where: static
 // nvidia: hangs
 // launch: block=128 grid=1

@@ -1,5 +1,6 @@
 // case: loops_shared_count_plain
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=128 grid=1

@@ -1,6 +1,7 @@
 // case: loops_sleeps_on_plain_load
 // rule: hoistable-spin
 // also: non-terminating-loop
+// h200: exit 0
 // where: static
 // nvidia: hangs
 // launch: block=32 grid=2

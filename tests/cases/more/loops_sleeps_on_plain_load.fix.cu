@@ -1,5 +1,6 @@
 // case: loops_sleeps_on_plain_load
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=32 grid=2

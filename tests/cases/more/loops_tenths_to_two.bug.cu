@@ -1,5 +1,6 @@
 // case: loops_tenths_to_two
 // rule: non-terminating-loop
+// h200: hangs
 // where: static
 // nvidia: hangs
 // launch: block=32 grid=1

@@ -1,5 +1,6 @@
 // case: loops_thread_zero_doubles
 // rule: non-terminating-loop
+// h200: hangs
 // where: static
 // nvidia: hangs
 // launch: block=32 grid=1

@@ -1,6 +1,7 @@
 // case: order_asm_relaxed_poll
 // rule: missing-acquire
 // also: global-race
+// h200: exit 0
 // where: both
 // nvidia: wrong-result
 // launch: block=64 grid=2

@@ -1,6 +1,7 @@
 // case: order_cta_poll
 // rule: scope-too-narrow
 // also: missing-acquire, global-race
+// h200: exit 0
 // where: both
 // nvidia: wrong-result
 // launch: block=32 grid=3

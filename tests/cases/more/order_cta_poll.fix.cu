@@ -1,5 +1,6 @@
 // case: order_cta_poll
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=32 grid=3

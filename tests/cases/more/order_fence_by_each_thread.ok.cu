@@ -1,5 +1,6 @@
 // case: order_fence_by_each_thread
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=64 grid=2

@@ -1,6 +1,7 @@
 // case: order_flag_then_data
 // rule: missing-release
 // also: global-race
+// h200: exit 2
 // where: both
 // nvidia: wrong-result
 // launch: block=32 grid=2

@@ -1,6 +1,7 @@
 // case: order_grid_barrier_no_fence
 // rule: missing-release
 // also: missing-acquire, global-race
+// h200: exit 0
 // where: both
 // nvidia: wrong-result
 // launch: block=64 grid=4

@@ -1,6 +1,7 @@
 // case: order_last_block_block_fence
 // rule: scope-too-narrow
 // also: missing-release, global-race
+// h200: exit 0
 // where: both
 // nvidia: wrong-result
 // launch: block=64 grid=5

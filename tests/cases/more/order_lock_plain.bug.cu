@@ -1,6 +1,7 @@
 // case: order_lock_plain
 // rule: missing-acquire
 // also: missing-release, global-race
+// h200: exit 0
 // where: both
 // nvidia: wrong-result
 // launch: block=32 grid=4

@@ -1,5 +1,6 @@
 // case: order_thread_fence_reduction
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=128 grid=8

@@ -1,6 +1,7 @@
 // case: order_ticket_lock
 // rule: missing-release
 // also: global-race
+// h200: exit 0
 // where: both
 // nvidia: wrong-result
 // launch: block=32 grid=6

@@ -1,6 +1,7 @@
 // case: order_warp_flag_shared
 // rule: missing-release
 // also: missing-acquire, shared-race
+// h200: exit 0
 // where: both
 // nvidia: wrong-result
 // launch: block=64 grid=1
