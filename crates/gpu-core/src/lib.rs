@@ -1,0 +1,23 @@
+//! Reads CUDA core dumps and says what every thread in them was doing and waiting for.
+//!
+//! Here lives the reading of the dump (any driver from r535, whole or cut short), of the line tables and the
+//! few instructions that waiting needs, the grouping of threads by position, and the findings that follow.
+//! Nothing here opens files, calls the other engines, or prints.
+//!
+//! Reading is tolerant: what cannot be read is a [`Problem`] with its place, and the rest is used.
+
+mod bytes;
+mod dump;
+mod elf;
+mod error;
+mod layout;
+mod read;
+mod source;
+
+pub use dump::{
+    BarrierNote, Block, ConstantBank, Context, Convergence, Device, Dump, Grid, GridStatus, Lane, LaneState,
+    Memory, Meta, Module, Warp, words,
+};
+pub use error::{Problem, ProblemKind, Problems, ReadError};
+pub use read::read;
+pub use source::{Extent, Source};
