@@ -23,7 +23,7 @@ pub use merge::merge;
 pub use names::{base_name, display_name, shorten};
 pub use report::{Evidence, Input, InputError, Kernel, Report, Reported};
 pub use sarif::to_sarif;
-pub use sources::{MemorySources, Sources};
+pub use sources::{MemorySources, SourceText, Sources};
 pub use summary::summary;
 pub use text::{TextOptions, render_errors, render_text};
 

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use standstill_findings::Span;
 
+use crate::SourceText;
+
 /// Spans further apart than this many lines are shown in separate pieces of source.
 const NEIGHBOURHOOD: u32 = 200;
 
@@ -19,7 +21,7 @@ pub(crate) struct Piece<'a> {
 
 /// Cuts the pieces of `text` that show `spans` (all of one file), in the order of lines, the one
 /// with the primary span first. `None` when a span names a line that the text does not have.
-pub(crate) fn pieces<'a>(text: &'a str, spans: &[&'a Span]) -> Option<Vec<Piece<'a>>> {
+pub(crate) fn pieces<'a>(text: &'a SourceText, spans: &[&'a Span]) -> Option<Vec<Piece<'a>>> {
     let mut sorted: Vec<&Span> = spans.to_vec();
     sorted.sort_by_key(|span| (span.line, span.column));
     let mut groups: Vec<Vec<&Span>> = Vec::new();
@@ -38,9 +40,9 @@ pub(crate) fn pieces<'a>(text: &'a str, spans: &[&'a Span]) -> Option<Vec<Piece<
     Some(pieces)
 }
 
-fn piece<'a>(text: &'a str, spans: &[&'a Span]) -> Option<Piece<'a>> {
+fn piece<'a>(source: &'a SourceText, spans: &[&'a Span]) -> Option<Piece<'a>> {
     let (first, last) = (spans.first()?.line, spans.last()?.line);
-    let start = line_start(text, first)?;
+    let (text, start) = (&**source, source.line_start(first)?);
     let mut at = start;
     let mut ranges = Vec::new();
     let mut spans = spans.iter().peekable();
@@ -55,15 +57,6 @@ fn piece<'a>(text: &'a str, spans: &[&'a Span]) -> Option<Piece<'a>> {
         at += end;
     }
     Some(Piece { first_line: first, text: text.get(start..at)?, spans: ranges })
-}
-
-/// Byte offset of a line, from 1.
-fn line_start(text: &str, line: u32) -> Option<usize> {
-    let mut at = 0;
-    for _ in 1..line {
-        at += text.get(at..)?.find('\n')? + 1;
-    }
-    (line > 0 && at < text.len()).then_some(at)
 }
 
 /// The bytes of `line` that a column (from 1, in bytes; 0 for the whole line) stands for: the name
@@ -159,7 +152,7 @@ mod tests {
 
     #[test]
     fn far_apart_spans_are_separate_pieces() {
-        let text = "x\n".repeat(1000);
+        let text = SourceText::from("x\n".repeat(1000));
         let spans =
             [Span::cause("f", 5, 1, "a"), Span::primary("f", 900, 1, "b"), Span::cause("f", 7, 1, "c")];
         let pieces = pieces(&text, &spans.iter().collect::<Vec<_>>()).unwrap();

@@ -3,6 +3,7 @@
 
 use standstill_findings::Rule;
 use standstill_kernel_ir::launch::LaunchShape;
+use standstill_report::SourceText;
 
 use crate::assume::parse_position;
 use crate::launch::{parse_integer, parse_shape};
@@ -38,12 +39,10 @@ fn calls<'a>(line: &'a str, word: &'a str) -> impl Iterator<Item = &'a str> {
 
 /// Whether `text` silences `rule` on `line` (from 1): by a comment on the line, or by one that stands
 /// alone on the line above.
-pub(crate) fn allows(text: &str, line: u32, rule: Rule) -> bool {
-    let Some(index) = (line as usize).checked_sub(1) else { return false };
-    let mut lines = text.lines().skip(index.saturating_sub(1));
-    let above = if index > 0 { lines.next() } else { None };
-    let stands_alone = |line: &&str| line.trim_start().starts_with("//");
-    lines.next().into_iter().chain(above.filter(stands_alone)).any(|line| allows_on(line, rule))
+pub(crate) fn allows(text: &SourceText, line: u32, rule: Rule) -> bool {
+    let Some(own) = text.line(line) else { return false };
+    let above = text.line(line.saturating_sub(1)).filter(|line| line.trim_start().starts_with("//"));
+    [Some(own), above].into_iter().flatten().any(|line| allows_on(line, rule))
 }
 
 fn allows_on(line: &str, rule: Rule) -> bool {
@@ -140,16 +139,18 @@ mod tests {
     fn a_comment_silences_its_line() {
         let text =
             "a;\nb; // standstill: allow(divergent-barrier, E0105)\nc;\n  // standstill: allow(aba)\nd;\n";
-        assert!(allows(text, 2, Rule::DivergentBarrier));
-        assert!(allows(text, 2, Rule::WaitCycle));
-        assert!(!allows(text, 2, Rule::Aba));
-        assert!(!allows(text, 3, Rule::WaitCycle), "a comment behind code is for its own line");
-        assert!(allows(text, 5, Rule::Aba));
-        assert!(!allows(text, 1, Rule::WaitCycle));
-        assert!(!allows(text, 0, Rule::WaitCycle));
-        assert!(!allows(text, 99, Rule::WaitCycle));
-        assert!(allows("x = \"standstill: allow(aba)\"; // standstill:allow( aba )", 1, Rule::Aba));
-        assert!(!allows("x = \"standstill: allow(aba)\";", 1, Rule::Aba));
+        let text = SourceText::from(text);
+        let quoted = |end| SourceText::from(format!("x = \"standstill: allow(aba)\"{end}"));
+        assert!(allows(&text, 2, Rule::DivergentBarrier));
+        assert!(allows(&text, 2, Rule::WaitCycle));
+        assert!(!allows(&text, 2, Rule::Aba));
+        assert!(!allows(&text, 3, Rule::WaitCycle), "a comment behind code is for its own line");
+        assert!(allows(&text, 5, Rule::Aba));
+        assert!(!allows(&text, 1, Rule::WaitCycle));
+        assert!(!allows(&text, 0, Rule::WaitCycle));
+        assert!(!allows(&text, 99, Rule::WaitCycle));
+        assert!(allows(&quoted("; // standstill:allow( aba )"), 1, Rule::Aba));
+        assert!(!allows(&quoted(";"), 1, Rule::Aba));
     }
 
     /// Kernel, block and parameters of each launch comment.

@@ -101,8 +101,7 @@ pub(crate) fn analyse(request: &Request<'_>) -> Analysis {
 }
 
 fn source_line(sources: &dyn Sources, file: &str, line: u32) -> Option<String> {
-    let text = sources.text(file)?;
-    text.lines().nth((line as usize).checked_sub(1)?).map(str::to_owned)
+    sources.text(file)?.line(line).map(str::to_owned)
 }
 
 /// The opcodes that are not understood, each with its first line.
