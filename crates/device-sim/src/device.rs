@@ -1,0 +1,127 @@
+//! A card: memory, and room for blocks.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use standstill_kernel_ir::launch::Device as Model;
+use standstill_kernel_ir::{Program, Space};
+
+use crate::grid::Grid;
+use crate::launch::{LaunchError, LaunchRequest};
+use crate::memory::Memory;
+use crate::module::{LoadError, Module, VariableImage};
+
+/// A software GPU.
+#[derive(Debug)]
+pub struct Device {
+    model: Model,
+    memory: Memory,
+    room: Mutex<Vec<Room>>,
+    grids: AtomicU64,
+}
+
+/// What a multiprocessor has left.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    /// In parts of the whole, so that grids of different kernels share a multiprocessor: a block takes the
+    /// share that its tightest limit makes it take.
+    free: u64,
+}
+
+/// The parts that a multiprocessor is divided into; divisible by every small number of blocks.
+const WHOLE: u64 = 5_354_228_880;
+
+impl Device {
+    /// A card of a model, with this much memory.
+    pub fn new(model: Model, memory_bytes: u64) -> Arc<Device> {
+        let room = vec![Room { free: WHOLE }; model.multiprocessors as usize];
+        Arc::new(Device {
+            model,
+            memory: Memory::new(memory_bytes),
+            room: Mutex::new(room),
+            grids: AtomicU64::new(1),
+        })
+    }
+
+    /// The card's model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Global memory.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Places a module's variables in memory.
+    ///
+    /// # Errors
+    /// When memory is short or an image does not fit its variable.
+    pub fn load(
+        self: &Arc<Device>,
+        program: Arc<dyn Program + Send + Sync>,
+        images: &[VariableImage],
+    ) -> Result<Arc<Module>, LoadError> {
+        Module::load(self, program, images).map(Arc::new)
+    }
+
+    /// Makes a grid, of which nothing has run yet.
+    ///
+    /// # Errors
+    /// When the shape or the resources are beyond the card, or the code cannot be executed.
+    pub fn launch(
+        self: &Arc<Device>,
+        module: &Arc<Module>,
+        request: LaunchRequest,
+    ) -> Result<Grid, LaunchError> {
+        Grid::new(self, module, request)
+    }
+
+    /// A number for a grid.
+    pub(crate) fn number_grid(&self) -> u64 {
+        self.grids.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Takes room for `blocks` blocks at once, each a `per`-th of a multiprocessor; gives the multiprocessor
+    /// of each. All or none.
+    pub(crate) fn take_room(&self, blocks: usize, per: u64) -> Option<Vec<u32>> {
+        let share = WHOLE / per.max(1);
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = Vec::with_capacity(blocks);
+        for _ in 0..blocks {
+            // The emptiest multiprocessor, as hardware spreads blocks.
+            let best = room
+                .iter_mut()
+                .zip(0u32..)
+                .max_by_key(|(room, index)| (room.free, std::cmp::Reverse(*index)));
+            match best {
+                Some((best, index)) if best.free >= share => {
+                    best.free -= share;
+                    taken.push(index);
+                }
+                _ => {
+                    for index in taken {
+                        if let Some(room) = room.get_mut(index as usize) {
+                            room.free += share;
+                        }
+                    }
+                    return None;
+                }
+            }
+        }
+        Some(taken)
+    }
+
+    /// Gives back the room of one block.
+    pub(crate) fn give_room(&self, multiprocessor: u32, per: u64) {
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(room) = room.get_mut(multiprocessor as usize) {
+            room.free += WHOLE / per.max(1);
+        }
+    }
+}
+
+/// Whether a variable of this space is placed in global memory.
+pub(crate) fn is_placed(space: Space) -> bool {
+    matches!(space, Space::Global | Space::Const | Space::Generic)
+}

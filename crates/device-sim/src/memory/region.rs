@@ -1,0 +1,261 @@
+//! Bytes that several parties read and write at once: blocks, other grids, and the host program.
+//!
+//! The only unsafe code of the crate. It is needed because mapped and managed host memory belongs to the
+//! program that runs beside the software GPU and is written by it at any time: such bytes can be neither
+//! borrowed nor copied, only read and written as atomics through their address. Device memory goes the
+//! same way, so that one path serves both. Every function checks its bounds itself; all accesses are
+//! relaxed atomics of the element's size, which cost no more than plain ones.
+#![allow(unsafe_code)]
+
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+/// A run of bytes at a fixed address.
+#[derive(Debug)]
+pub(crate) struct Region {
+    base: *mut u8,
+    length: usize,
+    /// Owned memory; empty for host memory.
+    _owned: Box<[AtomicU64]>,
+}
+
+// SAFETY: all accesses go through atomics, and owned memory lives as long as the region.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+/// An element that memory is accessed by.
+pub(crate) trait Word: Copy + Eq + Default + 'static {
+    /// Size in bytes.
+    const BYTES: usize;
+    /// Reads it. The pointer must be valid and aligned.
+    unsafe fn load(pointer: *mut u8) -> Self;
+    /// Writes it. The pointer must be valid and aligned.
+    unsafe fn store(pointer: *mut u8, value: Self);
+    /// Replaces `old` by `new`; gives what is there when it is not `old`. The pointer must be valid and
+    /// aligned.
+    unsafe fn exchange(pointer: *mut u8, old: Self, new: Self) -> Result<Self, Self>;
+    /// Widens it.
+    fn to_u64(self) -> u64;
+    /// The low bytes of a value.
+    fn from_u64(value: u64) -> Self;
+}
+
+macro_rules! word {
+    ($($ty:ty, $atomic:ty;)*) => {$(
+        impl Word for $ty {
+            const BYTES: usize = size_of::<$ty>();
+            #[inline(always)]
+            unsafe fn load(pointer: *mut u8) -> Self {
+                // SAFETY: promised by the caller.
+                unsafe { <$atomic>::from_ptr(pointer.cast()) }.load(Ordering::Relaxed)
+            }
+            #[inline(always)]
+            unsafe fn store(pointer: *mut u8, value: Self) {
+                // SAFETY: promised by the caller.
+                unsafe { <$atomic>::from_ptr(pointer.cast()) }.store(value, Ordering::Relaxed);
+            }
+            #[inline(always)]
+            unsafe fn exchange(pointer: *mut u8, old: Self, new: Self) -> Result<Self, Self> {
+                // SAFETY: promised by the caller.
+                unsafe { <$atomic>::from_ptr(pointer.cast()) }
+                    .compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst)
+            }
+            #[inline(always)]
+            fn to_u64(self) -> u64 {
+                self.into()
+            }
+            #[inline(always)]
+            fn from_u64(value: u64) -> Self {
+                value as $ty
+            }
+        }
+    )*};
+}
+
+word! {
+    u8, AtomicU8;
+    u16, AtomicU16;
+    u32, AtomicU32;
+    u64, AtomicU64;
+}
+
+impl Region {
+    /// Zeroed memory of this many bytes; `None` when the host has not that much.
+    pub(crate) fn owned(bytes: usize) -> Option<Region> {
+        let words = bytes.div_ceil(8);
+        let mut owned: Vec<AtomicU64> = Vec::new();
+        owned.try_reserve_exact(words).ok()?;
+        owned.resize_with(words, AtomicU64::default);
+        let mut owned = owned.into_boxed_slice();
+        Some(Region { base: owned.as_mut_ptr().cast(), length: bytes, _owned: owned })
+    }
+
+    /// Memory of the host program.
+    ///
+    /// # Safety
+    /// The bytes must stay mapped, readable and writable as long as the region lives, and nothing in
+    /// Rust code may hold a reference to them.
+    pub(crate) unsafe fn host(base: *mut u8, bytes: usize) -> Region {
+        Region { base, length: bytes, _owned: Box::default() }
+    }
+
+    /// Size in bytes.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// A pointer to an element, when it lies inside and is aligned.
+    #[inline(always)]
+    fn at<W: Word>(&self, offset: usize) -> Option<*mut u8> {
+        let end = offset.checked_add(W::BYTES)?;
+        if end > self.length {
+            return None;
+        }
+        // SAFETY: within the region.
+        let pointer = unsafe { self.base.add(offset) };
+        (pointer.addr() % W::BYTES == 0).then_some(pointer)
+    }
+
+    /// Reads an element; `None` outside or where it is not aligned.
+    #[inline(always)]
+    pub(crate) fn load<W: Word>(&self, offset: usize) -> Option<W> {
+        // SAFETY: `at` gives valid, aligned pointers.
+        self.at::<W>(offset).map(|pointer| unsafe { W::load(pointer) })
+    }
+
+    /// Writes an element; false outside or where it is not aligned.
+    #[inline(always)]
+    pub(crate) fn store<W: Word>(&self, offset: usize, value: W) -> bool {
+        let Some(pointer) = self.at::<W>(offset) else { return false };
+        // SAFETY: `at` gives valid, aligned pointers.
+        unsafe { W::store(pointer, value) };
+        true
+    }
+
+    /// Changes an element as one atomic step and gives its old value; `None` outside or where it is not
+    /// aligned.
+    #[inline]
+    pub(crate) fn update<W: Word>(&self, offset: usize, mut change: impl FnMut(W) -> W) -> Option<W> {
+        let pointer = self.at::<W>(offset)?;
+        // SAFETY: `at` gives valid, aligned pointers.
+        let mut old = unsafe { W::load(pointer) };
+        loop {
+            // SAFETY: as above.
+            match unsafe { W::exchange(pointer, old, change(old)) } {
+                Ok(old) => return Some(old),
+                Err(found) => old = found,
+            }
+        }
+    }
+
+    /// Reads 32 neighbouring elements.
+    #[inline(always)]
+    pub(crate) fn load_row<W: Word>(&self, offset: usize) -> Option<[W; 32]> {
+        let pointer = self.at::<W>(offset)?;
+        if offset + 32 * W::BYTES > self.length {
+            return None;
+        }
+        let mut row = [W::default(); 32];
+        for (index, element) in row.iter_mut().enumerate() {
+            // SAFETY: within the region by the check above, aligned as the first is.
+            *element = unsafe { W::load(pointer.add(index * W::BYTES)) };
+        }
+        Some(row)
+    }
+
+    /// Writes 32 neighbouring elements; false outside or where they are not aligned.
+    #[inline(always)]
+    pub(crate) fn store_row<W: Word>(&self, offset: usize, row: &[W; 32]) -> bool {
+        let Some(pointer) = self.at::<W>(offset) else { return false };
+        if offset + 32 * W::BYTES > self.length {
+            return false;
+        }
+        for (index, element) in row.iter().enumerate() {
+            // SAFETY: within the region by the check above, aligned as the first is.
+            unsafe { W::store(pointer.add(index * W::BYTES), *element) };
+        }
+        true
+    }
+
+    /// Copies bytes out; false when they do not all lie inside.
+    pub(crate) fn read(&self, offset: usize, into: &mut [u8]) -> bool {
+        if offset.checked_add(into.len()).is_none_or(|end| end > self.length) {
+            return false;
+        }
+        // Words where they are aligned, single bytes before and after.
+        let misaligned = (self.base.addr() + offset) % 8;
+        let head = if misaligned == 0 { 0 } else { (8 - misaligned).min(into.len()) };
+        let (first, rest) = into.split_at_mut(head);
+        let mut at = offset;
+        for byte in first {
+            *byte = self.load::<u8>(at).unwrap_or_default();
+            at += 1;
+        }
+        let (words, last) = rest.as_chunks_mut::<8>();
+        for word in words {
+            *word = self.load::<u64>(at).unwrap_or_default().to_le_bytes();
+            at += 8;
+        }
+        for byte in last {
+            *byte = self.load::<u8>(at).unwrap_or_default();
+            at += 1;
+        }
+        true
+    }
+
+    /// Copies bytes in; false when they do not all lie inside.
+    pub(crate) fn write(&self, offset: usize, from: &[u8]) -> bool {
+        if offset.checked_add(from.len()).is_none_or(|end| end > self.length) {
+            return false;
+        }
+        let (mut at, mut rest) = (offset, from);
+        while let Some((&head, tail)) = rest.split_first() {
+            if let Some((bytes, after)) = rest.split_first_chunk::<8>()
+                && self.store::<u64>(at, u64::from_le_bytes(*bytes))
+            {
+                (rest, at) = (after, at + 8);
+                continue;
+            }
+            self.store::<u8>(at, head);
+            (rest, at) = (tail, at + 1);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accesses_stay_inside() {
+        let region = Region::owned(20).unwrap();
+        assert!(region.store::<u32>(16, 7));
+        assert!(!region.store::<u64>(16, 7));
+        assert_eq!(region.load::<u32>(16), Some(7));
+        assert_eq!(region.load::<u32>(18), None);
+        assert_eq!(region.load::<u32>(usize::MAX), None);
+        assert_eq!(region.load_row::<u8>(0), None);
+        assert_eq!(region.update::<u8>(3, |old| old + 2), Some(0));
+        let mut bytes = [0; 20];
+        assert!(region.read(0, &mut bytes));
+        assert_eq!(bytes[3], 2);
+        assert!(region.write(1, &[9; 19]));
+        assert!(!region.write(2, &[9; 19]));
+        assert!(region.read(0, &mut bytes));
+        assert_eq!(bytes[0], 0);
+        assert_eq!(bytes[19], 9);
+    }
+
+    #[test]
+    fn host_memory_is_seen_both_ways() {
+        let mut host = vec![0u64; 4];
+        // SAFETY: the vector outlives the region.
+        let region = unsafe { Region::host(host.as_mut_ptr().cast(), 32) };
+        region.store::<u32>(4, 5);
+        assert_eq!(region.load::<u64>(0), Some(5 << 32));
+        drop(region);
+        assert_eq!(host[0], 5 << 32);
+    }
+}

@@ -1,0 +1,189 @@
+//! A loaded module: its variables in memory.
+
+use std::sync::Arc;
+
+use standstill_kernel_ir::{Function, FunctionId, FunctionKind, Program, Space};
+
+use crate::address;
+use crate::device::{Device, is_placed};
+use crate::launch::{KernelInfo, ParameterInfo};
+use crate::memory::MemoryError;
+
+/// The first bytes of a variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VariableImage {
+    /// Index into the module's variables.
+    pub variable: u32,
+    /// Bytes from its start; the rest is zero.
+    pub bytes: Vec<u8>,
+    /// Addresses to put in.
+    pub pointers: Vec<Pointer>,
+}
+
+/// An address in a variable's first value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pointer {
+    /// Where it stands in the variable.
+    pub offset: u32,
+    /// Its size, 4 or 8 bytes.
+    pub bytes: u8,
+    /// What it points at.
+    pub symbol: standstill_kernel_ir::Symbol,
+    /// Bytes added to that address.
+    pub addend: i64,
+}
+
+/// Why a module cannot be loaded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// The card's memory is full.
+    #[error("variable {name}: {error}")]
+    Memory {
+        /// The variable.
+        name: String,
+        /// What is wrong.
+        error: MemoryError,
+    },
+    /// An image of a variable that does not exist, or is smaller.
+    #[error("the first value of variable {0} does not fit it")]
+    Image(u32),
+}
+
+/// A module on a device.
+pub struct Module {
+    device: Arc<Device>,
+    program: Arc<dyn Program + Send + Sync>,
+    /// Address of each variable of the module; 0 where it has none of its own (shared memory).
+    addresses: Vec<u64>,
+    allocated: Vec<u64>,
+}
+
+impl std::fmt::Debug for Module {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Module").field("addresses", &self.addresses).finish_non_exhaustive()
+    }
+}
+
+impl Module {
+    pub(crate) fn load(
+        device: &Arc<Device>,
+        program: Arc<dyn Program + Send + Sync>,
+        images: &[VariableImage],
+    ) -> Result<Module, LoadError> {
+        let mut module =
+            Module { device: Arc::clone(device), program, addresses: Vec::new(), allocated: Vec::new() };
+        let variables = &Arc::clone(&module.program);
+        for variable in &variables.module().variables {
+            let mut place = 0;
+            if is_placed(variable.space) {
+                place = device
+                    .memory()
+                    .allocate(variable.bytes)
+                    .map_err(|error| LoadError::Memory { name: variable.name.clone(), error })?;
+                module.allocated.push(place);
+            }
+            module.addresses.push(place);
+        }
+        for image in images {
+            let misfit = LoadError::Image(image.variable);
+            let address = module.variable_address(image.variable).ok_or(misfit.clone())?;
+            device.memory().write(address, &image.bytes).map_err(|_| misfit.clone())?;
+            for pointer in &image.pointers {
+                let value = module.symbol_address(pointer.symbol).wrapping_add_signed(pointer.addend);
+                let bytes = value.to_le_bytes();
+                let bytes = bytes.get(..usize::from(pointer.bytes)).unwrap_or(&bytes);
+                device
+                    .memory()
+                    .write(address + u64::from(pointer.offset), bytes)
+                    .map_err(|_| misfit.clone())?;
+            }
+        }
+        Ok(module)
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Arc<dyn Program + Send + Sync> {
+        &self.program
+    }
+
+    /// The device that it is loaded onto.
+    pub fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    /// The address of a variable in global or constant memory.
+    pub fn variable_address(&self, variable: u32) -> Option<u64> {
+        self.addresses.get(variable as usize).copied().filter(|&address| address != 0)
+    }
+
+    /// The address and size of the global or constant variable with this name.
+    pub fn variable(&self, name: &str) -> Option<(u64, u64)> {
+        let variables = &self.program.module().variables;
+        let index = variables.iter().position(|variable| variable.name == name)?;
+        Some((self.variable_address(index as u32)?, variables.get(index)?.bytes))
+    }
+
+    /// The kernel with this (mangled) name.
+    pub fn kernel(&self, name: &str) -> Option<FunctionId> {
+        let functions = &self.program.module().functions;
+        let index = functions.iter().position(|function| {
+            function.name == name && function.kind == FunctionKind::Kernel && function.defined
+        })?;
+        Some(FunctionId(index as u32))
+    }
+
+    /// What is known of a kernel before it is launched.
+    pub fn kernel_info(&self, id: FunctionId) -> Option<KernelInfo> {
+        let header = self.program.module().functions.get(id.0 as usize)?;
+        let function = self.program.function(id)?;
+        let (parameters, parameter_bytes) = parameter_layout(&function);
+        let of_space = |space| {
+            let sizes = function.variables.iter().filter(|variable| variable.space == space);
+            sizes.fold(0u64, |end, variable| {
+                end.next_multiple_of(u64::from(variable.align.max(1))) + variable.bytes
+            })
+        };
+        let threads = header.bounds.required_block.or(header.bounds.maximum_block);
+        Some(KernelInfo {
+            id,
+            name: header.name.clone(),
+            parameters,
+            parameter_bytes,
+            static_shared: of_space(Space::Shared).try_into().unwrap_or(u32::MAX),
+            local_bytes: of_space(Space::Local).try_into().unwrap_or(u32::MAX),
+            most_threads: threads.map_or(1024, |[x, y, z]| x.saturating_mul(y).saturating_mul(z)),
+        })
+    }
+
+    /// The address of something that code or another variable names; shared variables have none here.
+    pub(crate) fn symbol_address(&self, symbol: standstill_kernel_ir::Symbol) -> u64 {
+        use standstill_kernel_ir::Symbol;
+        match symbol {
+            Symbol::Module(index) => self.addresses.get(index as usize).copied().unwrap_or(0),
+            Symbol::Function(index) => address::FUNCTIONS + u64::from(index) * address::FUNCTION_STEP,
+            Symbol::Local(_) => 0,
+        }
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        for &address in &self.allocated {
+            // It may be gone only if somebody freed it by its address, which is theirs to answer for.
+            let _ = self.device.memory().free(address);
+        }
+    }
+}
+
+/// Where a kernel's parameters lie, and their size together (PTX ISA, «Kernel Function Parameters»).
+pub(crate) fn parameter_layout(function: &Function) -> (Vec<ParameterInfo>, u32) {
+    let mut end = 0u32;
+    let mut layout = Vec::new();
+    for parameter in &function.parameters {
+        let align = if parameter.align == 0 { parameter.ty.bytes() } else { parameter.align };
+        let offset = end.checked_next_multiple_of(align.max(1)).unwrap_or(end);
+        layout.push(ParameterInfo { offset, bytes: parameter.bytes });
+        end = offset.saturating_add(parameter.bytes);
+    }
+    (layout, end)
+}
