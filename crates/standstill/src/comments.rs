@@ -6,6 +6,7 @@ use standstill_kernel_ir::launch::LaunchShape;
 use standstill_report::SourceText;
 
 use crate::assume::parse_position;
+use crate::headers::next_kernel;
 use crate::launch::{parse_integer, parse_shape};
 
 /// A launch that a comment beside a kernel describes.
@@ -95,40 +96,6 @@ fn parse_launch(inner: &str) -> Result<LaunchShape, String> {
         }
     }
     Ok(shape)
-}
-
-/// The name of the first kernel whose header begins in `text`: the identifier before the first
-/// parenthesis after `__global__`, or the name after `.entry`.
-fn next_kernel(text: &str) -> Option<&str> {
-    let cuda = text.find("__global__").map(|at| at + "__global__".len());
-    let ptx = text.find(".entry").map(|at| at + ".entry".len());
-    if let Some(at) = ptx.filter(|ptx| cuda.is_none_or(|cuda| *ptx < cuda)) {
-        return text.get(at..)?.trim_start().split(|c: char| c.is_whitespace() || c == '(').next();
-    }
-    let mut rest = text.get(cuda?..)?;
-    loop {
-        let open = rest.find(['(', '{', ';'])?;
-        let name = identifier_at_end(rest.get(..open)?);
-        rest = rest.get(open..)?;
-        // Attributes such as `__launch_bounds__(256)` and `__align__(8)` stand before the name.
-        if !rest.starts_with('(') || !name.starts_with("__") {
-            return (rest.starts_with('(') && !name.is_empty()).then_some(name);
-        }
-        rest = rest.get(rest.find(')')? + 1..)?;
-    }
-}
-
-/// The identifier at the end of a header's text: `f` in `void f`, and `f` in the explicit
-/// specialisation `void f<int>`.
-fn identifier_at_end(text: &str) -> &str {
-    let mut text = text.trim_end();
-    if text.ends_with('>') {
-        text = text.get(..text.find('<').unwrap_or(text.len())).unwrap_or_default().trim_end();
-    }
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let start =
-        text.char_indices().rev().take_while(|(_, c)| is_part(*c)).last().map_or(text.len(), |(at, _)| at);
-    text.get(start..).unwrap_or_default()
 }
 
 #[cfg(test)]

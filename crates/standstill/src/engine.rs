@@ -1,13 +1,16 @@
 //! The one place that calls the engines: PTX text in, findings out.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use standstill_findings::{Coverage, Finding, NotUnderstood, Platform};
 use standstill_kernel_ir::launch::LaunchShape;
 use standstill_kernel_ir::{FunctionKind, Program};
 use standstill_ptx::Lowering;
-use standstill_report::Sources;
+use standstill_report::{Sources, base_name};
 use standstill_static_check::{Options, check};
+
+use crate::headers::{self, KernelHeader};
 
 /// What to analyse, and under which assumptions.
 pub(crate) struct Request<'a> {
@@ -70,6 +73,7 @@ pub(crate) fn analyse(request: &Request<'_>) -> Analysis {
     analysis.kernels = symbols().filter(|symbol| launches.contains_key(symbol)).map(str::to_owned).collect();
     let (name, sources) = (request.name, request.sources);
     let main_source = program.files.iter().find(|file| (request.is_main)(file));
+    let names = ParameterNames { lowering: &lowering, sources, headers: OnceLock::new() };
     // A kernel with several launches is checked once for each.
     let rounds = launches.values().map(Vec::len).max().unwrap_or(0);
     for round in 0..rounds {
@@ -90,6 +94,7 @@ pub(crate) fn analyse(request: &Request<'_>) -> Analysis {
                 },
                 platform: request.platform,
                 wanted: &|symbol| shape(symbol).is_some(),
+                parameter_name: &|symbol, position| names.name(symbol, position),
             },
         );
         analysis.findings.extend(outcome.findings);
@@ -102,6 +107,53 @@ pub(crate) fn analyse(request: &Request<'_>) -> Analysis {
 
 fn source_line(sources: &dyn Sources, file: &str, line: u32) -> Option<String> {
     sources.text(file)?.line(line).map(str::to_owned)
+}
+
+/// Names of kernels' parameters: those of the source where it can be read, else those of the PTX where a
+/// person chose them.
+struct ParameterNames<'a, 'm> {
+    lowering: &'a Lowering<'a, 'm>,
+    sources: &'a (dyn Sources + Sync),
+    /// Read when the first name is asked for.
+    headers: OnceLock<Vec<KernelHeader>>,
+}
+
+impl ParameterNames<'_, '_> {
+    fn name(&self, symbol: &str, position: u32) -> Option<String> {
+        let module = self.lowering.syntax();
+        let in_ptx =
+            module.functions.iter().find(|f| f.entry && f.defined && module.str(f.name) == symbol)?;
+        let parameters =
+            module.variables.get(in_ptx.parameters.start as usize..in_ptx.parameters.end as usize)?;
+        let position = position as usize;
+        let kernel = base_name(symbol);
+        let fitting = self
+            .headers()
+            .iter()
+            .filter(|header| header.name == kernel && header.parameters.len() == parameters.len());
+        let mut names =
+            fitting.filter_map(|header| header.parameters.get(position)).filter(|n| !n.is_empty());
+        if let Some(name) = names.next() {
+            // Overloads and declarations may disagree.
+            return names.all(|other| other == name).then(|| name.clone());
+        }
+        let own = module.str(parameters.get(position)?.name);
+        let generated = own.is_empty()
+            || own.starts_with(symbol)
+            || own
+                .strip_suffix(&format!("param_{position}"))
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('_'));
+        (!generated).then(|| own.to_owned())
+    }
+
+    fn headers(&self) -> &[KernelHeader] {
+        self.headers.get_or_init(|| {
+            let files = &self.lowering.module().files;
+            let read = |file: &String| self.sources.text(file).map(|text| headers::kernels(&text));
+            // A kernel may also stand in a header of the user's.
+            files.iter().filter(|file| !file.is_empty()).filter_map(read).flatten().collect()
+        })
+    }
 }
 
 /// The opcodes that are not understood, each with its first line.

@@ -12,6 +12,7 @@ mod disk;
 mod engine;
 mod exit;
 mod explain;
+mod headers;
 mod input;
 mod launch;
 mod output;

@@ -14,6 +14,7 @@ use standstill_kernel_ir::{
 use crate::body::{Base, Body};
 use crate::inline::is_shared;
 use crate::kernel::Kernel;
+use crate::words::{agreeing, sentence};
 
 /// Fewest registers a thread can be given; with them a card holds the most blocks.
 const FEWEST_REGISTERS: u32 = 16;
@@ -307,17 +308,22 @@ fn report(kernel: &Kernel<'_>, wait: &Wait) -> Finding {
             let inside = graph.node(Node::Blocks(resident.clone()));
             let slot = graph.node(Node::ResidencySlot { capacity });
             let outside = graph.node(Node::Blocks(ThreadRanges::from_members([resident.len() as u32])));
-            graph.edge(inside, outside, format!("spin on line {line}"), line);
+            graph.edge(inside, outside, format!("{} on line {line}", agreeing(&resident, "spin")), line);
             graph.edge(outside, slot, "waits for a place", 0);
             graph.edge(slot, inside, "is held by them", line);
             let goal = match wait.kind {
                 WaitKind::Barrier => format!("all {grid} blocks"),
                 WaitKind::LaterBlock => "a later block".to_string(),
             };
+            let places = match capacity {
+                1 => "the only place".to_string(),
+                _ => format!("all {capacity} places"),
+            };
             graph.sentence = format!(
-                "{} hold all {capacity} places and spin on line {line} for {goal}; block {} has no place to start \
-                 until one of them ends",
-                resident.with_noun("block"),
+                "{} {places} and {} on line {line} for {goal}; block {} has no place to start until one of them \
+                 ends",
+                sentence("block", &resident, "hold"),
+                agreeing(&resident, "spin"),
                 resident.len()
             );
             finding.waits = Some(graph);

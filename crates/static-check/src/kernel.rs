@@ -37,7 +37,7 @@ pub(crate) fn check(
     }
     let launch = Launch::new(&(options.launch)(&header.name), &header.bounds);
     let body = Body::new(program, helpers, function);
-    let places = Places { module: program.module(), body: &body, options };
+    let places = Places { kernel: &header.name, module: program.module(), body: &body, options };
     let mut proved = Proved::default();
     let mut uniformity = Uniformity::of(&body, helpers, &launch, &proved);
     if divergence::suspicious(&body, &uniformity) {

@@ -16,6 +16,7 @@ mod rehearsal;
 mod threads;
 mod uniformity;
 mod waiting;
+mod words;
 
 use standstill_findings::{Coverage, Finding, Platform};
 use standstill_kernel_ir::launch::LaunchShape;
@@ -37,6 +38,8 @@ pub struct Options<'a> {
     pub platform: Option<Platform>,
     /// Whether a kernel of this name (as in the input) is to be checked.
     pub wanted: &'a (dyn Fn(&str) -> bool + Sync),
+    /// What the source calls a parameter of a kernel (by its name as in the input), by position from 0.
+    pub parameter_name: &'a (dyn Fn(&str, u32) -> Option<String> + Sync),
 }
 
 /// What a check found.

@@ -8,6 +8,8 @@ use crate::body::{Base, Body};
 
 /// Turns places of a kernel into spans and words.
 pub(crate) struct Places<'a> {
+    /// The kernel's name as in the input.
+    pub(crate) kernel: &'a str,
     pub(crate) module: &'a Module,
     pub(crate) body: &'a Body,
     pub(crate) options: &'a Options<'a>,
@@ -151,11 +153,28 @@ impl Places<'_> {
         short_name(name.unwrap_or("a variable"))
     }
 
-    /// What an address is made of, in the reader's words. PTX has no names for parameters.
+    /// A parameter in the reader's words: its name where the source gives one, else its position.
+    pub(crate) fn parameter_name(&self, index: u32) -> String {
+        match (self.options.parameter_name)(self.kernel, index) {
+            Some(name) => format!("`{name}`"),
+            None => format!("parameter {index}"),
+        }
+    }
+
+    /// What an address is made of, in the reader's words.
     pub(crate) fn base_name(&self, base: Base) -> String {
         match base {
             Base::Symbol(symbol) => format!("`{}`", self.symbol_name(symbol)),
-            Base::Parameter(index, _) => format!("the memory behind parameter {index}"),
+            Base::Parameter(index, offset) => {
+                let name = (self.options.parameter_name)(self.kernel, index);
+                let whole = offset == 0
+                    && self.body.function.parameters.get(index as usize).is_some_and(|p| p.bytes <= 8);
+                match name {
+                    Some(name) if whole => format!("`{name}`"),
+                    Some(name) => format!("the memory behind a pointer in `{name}`"),
+                    None => format!("the memory behind parameter {index}"),
+                }
+            }
             Base::Workspace => "the grid's workspace".into(),
             Base::Unknown => "a location".into(),
         }

@@ -33,6 +33,7 @@ fn check(body: &str, grid: Option<[u32; 3]>, expected: &[(&str, &str)]) {
         source_line: &|_, _| None,
         platform: None,
         wanted: &|_| true,
+        parameter_name: &|_, _| None,
     };
     let outcome = check_program(&lowering, &options);
     let found: Vec<(&str, &str)> = outcome

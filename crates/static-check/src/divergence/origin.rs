@@ -96,7 +96,8 @@ pub(super) fn reason(kernel: &Kernel<'_>, branch: BlockId) -> String {
             format!("it depends on the result of the atomic on line {}", kernel.places.line(origin.at))
         }
         (_, Some(parameter)) => {
-            format!("it depends on parameter {parameter}, whose value is not known (`--param {parameter}=…`)")
+            let name = kernel.places.parameter_name(parameter);
+            format!("it depends on {name}, whose value is not known (`--param {parameter}=…`)")
         }
         _ if kernel.launch.block.is_none() => "the block's shape is not known (`--block`)".into(),
         _ => "the condition's value is not known".into(),

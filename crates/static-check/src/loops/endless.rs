@@ -8,6 +8,7 @@ use super::cycle::{Cycle, comparison};
 use super::line;
 use super::rounds::{Budget, Slice};
 use crate::threads::ThreadValues;
+use crate::words::sentence;
 
 /// A new finding about a loop that never ends.
 pub(super) fn finding(cycle: &Cycle<'_>, message: impl Into<String>, label: &str) -> Finding {
@@ -161,11 +162,7 @@ pub(super) fn never_left(cycle: &Cycle<'_>, budget: &mut Budget) -> Option<Findi
         if stuck.is_empty() {
             return None;
         }
-        finding.notes.push(format!(
-            "{} never leave{} it",
-            stuck.with_noun("thread"),
-            if stuck.len() == 1 { "s" } else { "" }
-        ));
+        finding.notes.push(sentence("thread", &stuck, "never leave it"));
     }
     if (slice.uses_launch() || never.threads.is_some())
         && let Some([x, y, z]) = cycle.kernel.launch.block

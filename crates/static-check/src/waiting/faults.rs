@@ -4,6 +4,7 @@ use standstill_findings::{Finding, Outcome, Platform, PlatformRow, Rule, ThreadR
 
 use crate::kernel::Kernel;
 use crate::rehearsal::Fault;
+use crate::words::{agreeing, count as number, sentence};
 
 /// The finding for one fault.
 pub(super) fn report(kernel: &Kernel<'_>, fault: &Fault) -> Finding {
@@ -15,7 +16,9 @@ pub(super) fn report(kernel: &Kernel<'_>, fault: &Fault) -> Finding {
                 Rule::BarrierCount,
                 format!("the count {count} of this barrier is not a positive multiple of the warp size"),
             );
-            finding.spans.push(places.primary(*at, format!("waits for {count} threads")));
+            finding
+                .spans
+                .push(places.primary(*at, format!("waits for {}", number(u64::from(*count), "thread"))));
             finding.notes.push("a barrier counts whole warps: its count must be a multiple of 32".into());
             finding.help = "give the number of participating threads, rounded up to whole warps".into();
             finding.platforms = PlatformRow::new(&[
@@ -26,7 +29,7 @@ pub(super) fn report(kernel: &Kernel<'_>, fault: &Fault) -> Finding {
         }
         Fault::CountsDiffer { at, count, other, other_count } => {
             let words = |count: &Option<u32>| match count {
-                Some(count) => format!("{count} threads"),
+                Some(count) => number(u64::from(*count), "thread"),
                 None => "all threads of the block".to_string(),
             };
             let mut finding =
@@ -67,9 +70,7 @@ pub(super) fn report(kernel: &Kernel<'_>, fault: &Fault) -> Finding {
                 Rule::BarrierCount,
                 format!("more threads come to barrier {id} than its count of {count}"),
             );
-            finding
-                .spans
-                .push(places.primary(*at, format!("{} come here as well", more.with_noun("thread"))));
+            finding.spans.push(places.primary(*at, sentence("thread", &more, "come here as well")));
             if places.line(*other) != places.line(*at) {
                 finding.spans.push(places.cause(*other, format!("{count} threads complete it here")));
             }
@@ -89,15 +90,18 @@ pub(super) fn report(kernel: &Kernel<'_>, fault: &Fault) -> Finding {
         }
         Fault::PartOfWarp { at, present, absent } => {
             let present = ThreadRanges::from_members(present.iter().copied());
+            let warps = ThreadRanges::from_members(absent.iter().map(|thread| thread / 32)).len();
             let absent = ThreadRanges::from_members(absent.iter().copied());
             let mut finding =
                 new(Rule::DivergentBarrier, "a counted barrier is executed by parts of warps".to_string());
-            finding.spans.push(places.primary(*at, format!("{} come here", present.with_noun("thread"))));
+            finding.spans.push(places.primary(*at, sentence("thread", &present, "come here")));
             crate::divergence::add_causes(kernel, *at, &mut finding);
             finding.notes.push(format!(
-                "{} of the same warps do not; the barrier counts each warp with all its threads, so it opens \
-                 before everybody came",
-                absent.with_noun("thread")
+                "{} of the same {} {} not; the barrier counts each warp with all its threads, so it opens before \
+                 everybody came",
+                absent.with_noun("thread"),
+                if warps == 1 { "warp" } else { "warps" },
+                agreeing(&absent, "do")
             ));
             finding.help = "let whole warps take part in the barrier".into();
             finding.platforms = PlatformRow::new(&[
@@ -134,10 +138,7 @@ pub(super) fn report(kernel: &Kernel<'_>, fault: &Fault) -> Finding {
                     "the mask 0x{mask:08x} of this warp operation names lanes that have already returned"
                 ),
             );
-            let verb = if ended.len() == 1 { "has" } else { "have" };
-            finding
-                .spans
-                .push(places.primary(*at, format!("{} {verb} returned before", ended.with_noun("thread"))));
+            finding.spans.push(places.primary(*at, sentence("thread", &ended, "have returned before")));
             crate::divergence::add_causes(kernel, *at, &mut finding);
             finding.notes.push(
                 "all lanes that the mask names must execute the operation (NVIDIA CUDA C++ guidelines 2.4)"

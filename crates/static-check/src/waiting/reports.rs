@@ -1,6 +1,7 @@
 //! Standstills in the reader's words: who waits for whom, and the edge that closes the cycle.
 
 use super::*;
+use crate::words::{agreeing, count, sentence};
 
 impl State<'_> {
     /// A wait that nobody can end.
@@ -22,11 +23,20 @@ impl State<'_> {
                 let expected = phase.count?;
                 let mut finding = self.finding(
                     Rule::BarrierCount,
-                    format!("barrier {id} waits for {expected} threads, but only {arrived} come"),
+                    format!(
+                        "barrier {id} waits for {}, but only {arrived} {}",
+                        count(u64::from(expected), "thread"),
+                        if arrived == 1 { "comes" } else { "come" }
+                    ),
                 );
-                finding
-                    .spans
-                    .push(places.primary(group.at, format!("{arrived} of {expected} threads arrive")));
+                finding.spans.push(places.primary(
+                    group.at,
+                    format!(
+                        "{arrived} of {} {}",
+                        count(u64::from(expected), "thread"),
+                        if arrived == 1 { "arrives" } else { "arrive" }
+                    ),
+                ));
                 for arrival in &phase.arrivals {
                     if arrival.instruction != group.at
                         && !finding.spans.iter().any(|s| s.line == places.line(arrival.instruction))
@@ -41,10 +51,12 @@ impl State<'_> {
                     expected: Some(expected),
                     arrived,
                 });
-                graph.edge(waiter, barrier, format!("wait at the barrier on line {line}"), line);
+                let wait = agreeing(&threads, "wait");
+                graph.edge(waiter, barrier, format!("{wait} at the barrier on line {line}"), line);
                 graph.sentence = format!(
-                    "{who} wait at barrier {id} on line {line} for {expected} arrivals, of which {arrived} came; \
-                     no other thread can arrive there any more"
+                    "{who} {wait} at barrier {id} on line {line} for {}, of which {arrived} came; no other thread \
+                     can arrive there any more",
+                    count(u64::from(expected), "arrival")
                 );
                 finding.help =
                     "let the count be the number of threads that arrive (all that sync plus all that \
@@ -57,39 +69,41 @@ impl State<'_> {
                 let (place, mbarrier) =
                     group.reads.iter().find_map(|(place, _)| Some((place, self.mbarrier(place)?)))?;
                 let missing = mbarrier.pending.max(0);
+                let arrivals = count(u64::from(mbarrier.expected), "arrival");
                 let name = self.place_name(place, group.at);
                 let mut finding = self.finding(
                     Rule::BarrierCount,
                     format!(
-                        "the mbarrier {name} expects {} arrivals, of which {missing} never come",
-                        mbarrier.expected
+                        "the mbarrier {name} expects {}, of which {missing} never {}",
+                        arrivals,
+                        if missing == 1 { "comes" } else { "come" }
                     ),
                 );
                 finding.spans.push(places.primary(group.at, "waits for a phase that is never complete"));
-                finding.spans.push(places.cause(
-                    InstructionId(mbarrier.initialised_by),
-                    format!("initialised for {} arrivals", mbarrier.expected),
-                ));
+                finding.spans.push(
+                    places
+                        .cause(InstructionId(mbarrier.initialised_by), format!("initialised for {arrivals}")),
+                );
                 for writer in self.writers(group) {
                     if !finding.spans.iter().any(|s| s.line == places.line(writer)) {
                         finding.spans.push(places.cause(writer, "arrives here"));
                     }
                 }
                 if mbarrier.transactions != 0 {
-                    finding
-                        .notes
-                        .push(format!("{} transaction bytes are still expected", mbarrier.transactions));
+                    let bytes = mbarrier.transactions;
+                    let are = if bytes == 1 { "byte is" } else { "bytes are" };
+                    finding.notes.push(format!("{bytes} transaction {are} still expected"));
                 }
                 let barrier = graph.node(Node::Barrier {
                     name: format!("mbarrier {name}"),
                     expected: Some(mbarrier.expected),
                     arrived: mbarrier.expected.saturating_sub(missing as u32),
                 });
-                graph.edge(waiter, barrier, format!("wait on line {line}"), line);
+                let wait = agreeing(&threads, "wait");
+                graph.edge(waiter, barrier, format!("{wait} on line {line}"), line);
                 graph.sentence = format!(
-                    "{who} wait on line {line} for a phase of mbarrier {name} that lacks {missing} of {} \
-                     arrivals; no thread can arrive there any more",
-                    mbarrier.expected
+                    "{who} {wait} on line {line} for a phase of mbarrier {name} that lacks {missing} of {arrivals}; \
+                     no thread can arrive there any more"
                 );
                 finding.help = "initialise the mbarrier with the number of arrivals of one phase".into();
                 finding.waits = Some(graph);
@@ -105,7 +119,7 @@ impl State<'_> {
         for other in &self.standstill.groups {
             if other.block == group.block && other.at != group.at {
                 let threads = ThreadRanges::from_members(other.threads.iter().copied());
-                let label = format!("{} {}", threads.with_noun("thread"), doing_words(other.doing));
+                let label = sentence("thread", &threads, doing_words(other.doing));
                 finding.spans.push(self.kernel.places.cause(other.at, label));
             }
         }
@@ -118,9 +132,8 @@ impl State<'_> {
             Rule::WarpMask,
             "the mask of this warp operation names lanes that do not come".to_string(),
         );
-        finding.spans.push(
-            places.primary(group.at, format!("{} wait here for the whole mask", threads.with_noun("thread"))),
-        );
+        let label = sentence("thread", &threads, "wait here for the whole mask");
+        finding.spans.push(places.primary(group.at, label));
         crate::divergence::add_causes(self.kernel, group.at, &mut finding);
         self.add_others(group, &mut finding);
         finding.notes.push(
@@ -140,27 +153,19 @@ impl State<'_> {
         for other in &self.standstill.groups {
             if other.block == group.block && other.at != group.at {
                 let absent = ThreadRanges::from_members(other.threads.iter().copied());
-                let other_line = places.line(other.at);
-                tail = format!(
-                    " for {}, which {} on line {other_line}",
-                    absent.with_noun("thread"),
-                    doing_words(other.doing)
-                );
+                let words = self.doing_words(other);
+                tail = format!(" for {}, which {words}", absent.with_noun("thread"));
                 let node = graph.node(Node::Threads { block: other.block, threads: absent });
-                graph.edge(waiter, node, format!("wait in the warp operation on line {line}"), line);
-                graph.edge(
-                    node,
-                    waiter,
-                    format!("{} on line {other_line}", doing_words(other.doing)),
-                    other_line,
-                );
+                graph.edge(waiter, node, self.doing_words(group), line);
+                graph.edge(node, waiter, words, places.line(other.at));
                 break;
             }
         }
         graph.sentence = format!(
-            "{} of block {} wait in the warp operation on line {line}{tail}",
+            "{} of block {} {}{tail}",
             threads.with_noun("thread"),
-            group.block
+            group.block,
+            self.doing_words(group)
         );
         finding.waits = Some(graph);
         finding
@@ -182,7 +187,7 @@ impl State<'_> {
         }
         let mut finding = self.finding(Rule::WaitCycle, "threads wait for each other".to_string());
         let mut graph = WaitGraph::default();
-        let mut sentence = String::new();
+        let mut story = String::new();
         let mut writer_clauses = Vec::new();
         for (position, group) in groups.iter().enumerate() {
             let next = groups.get((position + 1) % groups.len()).copied().unwrap_or(group);
@@ -191,10 +196,7 @@ impl State<'_> {
             let from = graph.node(Node::Threads { block: group.block, threads: from_threads.clone() });
             let to = graph.node(Node::Threads { block: next.block, threads: to_threads.clone() });
             let line = places.line(group.at);
-            let mut words = self.doing_words(group);
-            if from_threads.len() == 1 {
-                words = words.replacen("wait ", "waits ", 1).replacen("spin ", "spins ", 1);
-            }
+            let words = self.doing_words(group);
             graph.edge(from, to, words.clone(), line);
             let name = |threads: &ThreadRanges, block: u32, with_block: bool| {
                 if with_block {
@@ -204,15 +206,14 @@ impl State<'_> {
                 }
             };
             if position == 0 {
-                sentence = format!("{} {words}", name(&from_threads, group.block, true));
+                story = format!("{} {words}", name(&from_threads, group.block, true));
             } else {
-                sentence.push_str(&format!(", which {words}"));
+                story.push_str(&format!(", which {words}"));
             }
             if position + 1 < groups.len() {
-                sentence
-                    .push_str(&format!(" for {}", name(&to_threads, next.block, next.block != group.block)));
+                story.push_str(&format!(" for {}", name(&to_threads, next.block, next.block != group.block)));
             }
-            let label = format!("{} {}", from_threads.with_noun("thread"), doing_words(group.doing));
+            let label = sentence("thread", &from_threads, doing_words(group.doing));
             finding.spans.push(if position == 0 {
                 places.primary(group.at, label)
             } else {
@@ -223,10 +224,10 @@ impl State<'_> {
             }
         }
         for clause in writer_clauses {
-            sentence.push_str("; ");
-            sentence.push_str(&clause);
+            story.push_str("; ");
+            story.push_str(&clause);
         }
-        graph.sentence = sentence;
+        graph.sentence = story;
         finding.help = if groups.iter().any(|g| g.doing == Doing::Spinning) {
             "write the flag before anything that waits for its readers, or move the barrier out of the branch so \
              that all threads reach it"
@@ -264,14 +265,13 @@ impl State<'_> {
             }
         }
         let by = self.who_writes(writer, next);
-        let verb = if by.len() == 1 { "writes" } else { "write" };
         let behind = match next.doing {
             Doing::Barrier(_) | Doing::ClusterBarrier => "that barrier",
             _ => "that wait",
         };
         clauses.push(format!(
-            "only {} {verb} {name}, on line {}, after {behind}",
-            by.with_noun("thread"),
+            "only {} {name}, on line {}, after {behind}",
+            sentence("thread", &by, "write"),
             places.line(writer)
         ));
     }
@@ -318,9 +318,8 @@ impl State<'_> {
         let blocks = ThreadRanges::from_members(blocks);
         let mut finding =
             self.finding(Rule::GridDivergence, "a grid barrier that some blocks do not reach".to_string());
-        finding.spans.push(
-            places.primary(group.at, format!("{} wait here for the whole grid", blocks.with_noun("block"))),
-        );
+        let label = sentence("block", &blocks, "wait here for the whole grid");
+        finding.spans.push(places.primary(group.at, label));
         crate::divergence::add_causes(self.kernel, group.at, &mut finding);
         finding.help = "let every block of the grid come to the grid barrier".into();
         let mut graph = WaitGraph::default();
@@ -331,9 +330,10 @@ impl State<'_> {
             arrived: blocks.len() as u32,
         });
         let line = places.line(group.at);
-        graph.edge(waiting, barrier, format!("wait at the grid barrier on line {line}"), line);
+        let wait = agreeing(&blocks, "wait");
+        graph.edge(waiting, barrier, format!("{wait} at the grid barrier on line {line}"), line);
         graph.sentence = format!(
-            "{} wait at the grid barrier on line {line} for blocks that never come there",
+            "{} {wait} at the grid barrier on line {line} for blocks that never come there",
             blocks.with_noun("block")
         );
         finding.waits = Some(graph);
@@ -346,14 +346,15 @@ impl State<'_> {
             Base::Unknown => "the location it polls".into(),
             base => {
                 let name = self.kernel.places.base_name(base);
-                if place.offset == 0 { name } else { format!("{name} + {}", place.offset) }
+                if place.offset == 0 { name } else { format!("{name} + {} bytes", place.offset) }
             }
         }
     }
 
+    /// What a group does and where, as a predicate for its threads.
     fn doing_words(&self, group: &Group) -> String {
         let line = self.kernel.places.line(group.at);
-        match group.doing {
+        let words = match group.doing {
             Doing::Barrier(0) => format!("wait at the barrier on line {line}"),
             Doing::Barrier(id) => format!("wait at barrier {id} on line {line}"),
             Doing::WarpOperation => format!("wait in the warp operation on line {line}"),
@@ -362,7 +363,8 @@ impl State<'_> {
                 Some((place, at)) => format!("spin on {} (line {line})", self.place_name(place, *at)),
                 None => format!("spin on line {line}"),
             },
-        }
+        };
+        agreeing(&ThreadRanges::from_members(group.threads.iter().copied()), &words)
     }
 }
 

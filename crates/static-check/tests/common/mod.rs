@@ -22,6 +22,7 @@ pub(crate) fn findings(text: &str, shape: &LaunchShape) -> Vec<Finding> {
         source_line: &|_, _| None,
         platform: None,
         wanted: &|_| true,
+        parameter_name: &|_, _| None,
     };
     check(&lowering, &options).findings
 }
