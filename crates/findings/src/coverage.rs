@@ -2,6 +2,7 @@
 
 /// Counts of what was seen and analysed. Zero coverage is never success.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Coverage {
     /// Kernels analysed.
     pub kernels: u64,
@@ -25,6 +26,7 @@ impl Coverage {
 
 /// Something in an input that the product does not understand; the rest was analysed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NotUnderstood {
     /// The input's path.
     pub file: String,

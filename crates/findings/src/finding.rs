@@ -4,6 +4,7 @@ use crate::{PlatformRow, Rule, WaitGraph};
 
 /// A place in a source file with a label, in the manner of a compiler diagnostic.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Span {
     /// Path as the compiler or the user wrote it.
     pub file: String,
@@ -33,6 +34,7 @@ impl Span {
 
 /// How bad a finding is on the platform that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Severity {
     /// Advice, or something that could not be decided. Never makes a run fail.
     Note,
@@ -55,6 +57,7 @@ impl Severity {
 
 /// How a finding is known.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Known {
     /// For all inputs, or for the launch shape given, under the finding's assumptions.
     Proved,
@@ -80,6 +83,7 @@ impl Known {
 
 /// One fault, or one note.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Finding {
     /// Which rule is broken.
     pub rule: Rule,

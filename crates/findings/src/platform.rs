@@ -4,6 +4,7 @@ use crate::Severity;
 
 /// A family of devices, or the specification that the code was written against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Platform {
     /// NVIDIA, compute capability 7.0 and later (independent thread scheduling).
     Nvidia,
@@ -36,6 +37,7 @@ impl Platform {
 
 /// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Outcome {
     /// It never ends.
     Hangs,
@@ -79,6 +81,7 @@ impl Outcome {
 
 /// What happens on each platform; platforms without an entry are unknown or not concerned.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PlatformRow {
     /// Platform and outcome, in the order of [`Platform::ALL`].
     pub outcomes: Vec<(Platform, Outcome)>,

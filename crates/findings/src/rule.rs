@@ -2,6 +2,7 @@
 
 /// A rule, by its stable name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[allow(missing_docs, reason = "each variant's meaning is its row of the table below")]
 pub enum Rule {
     DivergentBarrier,

@@ -4,6 +4,7 @@ use std::fmt;
 
 /// A sorted set of numbers (threads of a block, blocks of a grid) as inclusive ranges.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ThreadRanges {
     ranges: Vec<(u32, u32)>,
 }

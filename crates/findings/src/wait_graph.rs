@@ -4,10 +4,12 @@ use crate::ThreadRanges;
 
 /// Index of a node in its graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NodeId(pub u32);
 
 /// Something that waits or is waited for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Node {
     /// Threads of one block; linear thread indices in the block.
     Threads {
@@ -40,6 +42,7 @@ pub enum Node {
 
 /// `from` waits for `to`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Edge {
     /// Who waits.
     pub from: NodeId,
@@ -53,6 +56,7 @@ pub struct Edge {
 
 /// Who waits for whom, with the cycle in one sentence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct WaitGraph {
     /// The waiters and the waited for.
     pub nodes: Vec<Node>,
