@@ -1,0 +1,112 @@
+//! What carries operations out: the seam between the order of operations and a device.
+
+use standstill_findings::Finding;
+
+use crate::image::Image;
+use crate::operation::Launch;
+use crate::status::Status;
+
+/// A device. Memory may be read and written by several threads, also while kernels run.
+pub trait Backend: Send + Sync {
+    /// Bytes of its memory, and how many of them are free.
+    fn capacity(&self) -> (u64, u64);
+
+    /// Allocates memory and gives its address.
+    ///
+    /// # Errors
+    /// When there is not enough.
+    fn allocate(&self, bytes: u64) -> Result<u64, Status>;
+
+    /// Frees what [`Backend::allocate`] gave.
+    ///
+    /// # Errors
+    /// When nothing was allocated there.
+    fn free(&self, address: u64) -> Result<(), Status>;
+
+    /// Lets kernels reach host memory at its own address.
+    ///
+    /// # Safety
+    /// The bytes stay mapped, readable and writable until [`Backend::unmap_host`] has returned and no kernel
+    /// runs that was there before.
+    ///
+    /// # Errors
+    /// When part of it is reachable already.
+    #[allow(unsafe_code, reason = "the caller vouches for memory of the host program")]
+    unsafe fn map_host(&self, base: *mut u8, bytes: usize) -> Result<(), Status>;
+
+    /// Ends [`Backend::map_host`].
+    ///
+    /// # Errors
+    /// When nothing was mapped there.
+    fn unmap_host(&self, base: u64) -> Result<(), Status>;
+
+    /// Copies device memory out.
+    ///
+    /// # Errors
+    /// When the bytes do not lie in one allocation.
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Status>;
+
+    /// Copies bytes into device memory.
+    ///
+    /// # Errors
+    /// When the bytes do not lie in one allocation.
+    fn write(&self, address: u64, from: &[u8]) -> Result<(), Status>;
+
+    /// Repeats a pattern over `bytes` bytes.
+    ///
+    /// # Errors
+    /// When the bytes do not lie in one allocation.
+    fn fill(&self, address: u64, pattern: &[u8], bytes: u64) -> Result<(), Status>;
+
+    /// Places an image's variables, if it has not been done.
+    ///
+    /// # Errors
+    /// When that is not possible.
+    fn load(&self, image: &'static Image) -> Result<(), Status>;
+
+    /// Address and size of a variable of an image.
+    ///
+    /// # Errors
+    /// When there is no such variable, or the image cannot be loaded.
+    fn variable(&self, image: &'static Image, name: &str) -> Result<(u64, u64), Status>;
+
+    /// Begins a launch, of which nothing runs yet.
+    ///
+    /// # Errors
+    /// When the device cannot run it.
+    fn start(&self, launch: &Launch) -> Result<Box<dyn Run>, Failure>;
+}
+
+/// A launch that runs.
+pub trait Run: Send {
+    /// Runs it for a while.
+    fn advance(&mut self) -> Step;
+
+    /// Who waits for whom, when it is parked. `outside` says who may still help; then it is only possible that
+    /// it stands for good.
+    fn standstill(&self, outside: Option<&str>) -> Option<Finding>;
+}
+
+/// How far a launch has come.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// It goes on.
+    Running,
+    /// Every thread waits, and nothing inside can change that.
+    Parked,
+    /// It is done.
+    Finished,
+    /// It did something that ends it.
+    Failed(Box<Failure>),
+}
+
+/// Why a launch ended before its time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failure {
+    /// What the program is told.
+    pub status: Status,
+    /// What the user is told, in a sentence.
+    pub sentence: String,
+    /// The fault, where it breaks a rule.
+    pub finding: Option<Finding>,
+}

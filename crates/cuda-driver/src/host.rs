@@ -1,0 +1,135 @@
+//! The few things that are asked of the host's process: its memory, its threads, its output.
+//!
+//! All unsafe code of this crate but the mapping of memory stands here.
+
+#![allow(unsafe_code, reason = "the program's own memory is reached by the addresses that it hands over")]
+
+use std::collections::HashSet;
+
+use crate::operation::HostCall;
+
+/// The beginning of the names of this library's own threads.
+pub const THREAD_PREFIX: &str = "standstill";
+
+/// Copies bytes out of the program's memory.
+///
+/// # Safety
+/// The program has promised that the bytes are readable: that is the contract of CUDA's copies.
+pub unsafe fn read(address: u64, into: &mut [u8]) {
+    // SAFETY: readable by the caller's promise; the destination is a slice of that length, and regions that
+    // overlap are allowed.
+    unsafe { std::ptr::copy(address as *const u8, into.as_mut_ptr(), into.len()) };
+}
+
+/// Copies bytes into the program's memory.
+///
+/// # Safety
+/// The program has promised that the bytes are writable.
+pub unsafe fn write(address: u64, from: &[u8]) {
+    // SAFETY: writable by the caller's promise.
+    unsafe { std::ptr::copy(from.as_ptr(), address as *mut u8, from.len()) };
+}
+
+/// Calls a function of the program.
+///
+/// # Safety
+/// The program has promised that the function may be called with this argument.
+pub unsafe fn call(call: HostCall) {
+    (call.function)(call.argument);
+}
+
+/// Writes to the program's standard output, behind what it has printed itself.
+pub fn print(text: &[u8]) {
+    // SAFETY: `fwrite` reads `text.len()` bytes, which the slice has; a null stream for `fflush` means all.
+    unsafe {
+        unsafe extern "C" {
+            static stdout: *mut libc::FILE;
+        }
+        libc::fwrite(text.as_ptr().cast(), 1, text.len(), stdout);
+    }
+}
+
+/// Ends the process without running what the program registered for its end, but with its output written.
+pub fn end_process(code: i32) -> ! {
+    // SAFETY: both are safe to call at any time; a null stream means all streams.
+    unsafe {
+        libc::fflush(std::ptr::null_mut());
+        libc::_exit(code)
+    }
+}
+
+/// The number of this thread in the system.
+#[must_use]
+pub fn thread_number() -> i32 {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { libc::gettid() }
+}
+
+/// What the program's threads that do not wait for the device are doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Others {
+    /// There are none.
+    None,
+    /// All of them wait for another thread without a limit in time.
+    WaitForEachOther,
+    /// At least one can still do something.
+    MayAct,
+}
+
+/// Looks at the threads of this process except this library's own and those that wait in it.
+#[must_use]
+pub fn other_threads(waiting: &HashSet<i32>) -> Others {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Others::MayAct };
+    let mut others = Others::None;
+    for task in tasks.flatten() {
+        let name = task.file_name();
+        let Some(number) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        if waiting.contains(&number) {
+            continue;
+        }
+        let file = |name: &str| std::fs::read_to_string(task.path().join(name));
+        // A thread that has just ended has no files any more.
+        let Ok(command) = file("comm") else { continue };
+        if command.starts_with(THREAD_PREFIX) {
+            continue;
+        }
+        match file("syscall") {
+            Ok(call) if waits_for_a_thread(&call) => others = Others::WaitForEachOther,
+            _ => return Others::MayAct,
+        }
+    }
+    others
+}
+
+/// Whether a line of `/proc/PID/task/TID/syscall` is a wait on a futex without a time limit.
+fn waits_for_a_thread(line: &str) -> bool {
+    const FUTEX_COMMAND: u64 = 0x7f;
+    let mut words = line.split_whitespace();
+    let call: Option<i64> = words.next().and_then(|word| word.parse().ok());
+    if call != Some(libc::SYS_futex) {
+        return false;
+    }
+    let mut argument = || {
+        let word = words.next()?;
+        u64::from_str_radix(word.trim_start_matches("0x"), 16).ok()
+    };
+    let (_, Some(operation), _, Some(limit)) = (argument(), argument(), argument(), argument()) else {
+        return false;
+    };
+    let waits = [libc::FUTEX_WAIT, libc::FUTEX_WAIT_BITSET].map(|command| command as u64);
+    waits.contains(&(operation & FUTEX_COMMAND)) && limit == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_without_limit_are_told_from_others() {
+        let futex = libc::SYS_futex;
+        assert!(waits_for_a_thread(&format!("{futex} 0x7f 0x109 0x5 0x0 0x0 0xffffffff 0x7ffd 0x7f")));
+        assert!(!waits_for_a_thread(&format!("{futex} 0x7f 0x109 0x5 0x7ffd 0x0 0xffffffff 0x7ffd 0x7f")));
+        assert!(!waits_for_a_thread(&format!("{futex} 0x7f 0x81 0x1 0x0 0x0 0x0 0x7ffd 0x7f")));
+        assert!(!waits_for_a_thread("running"));
+    }
+}

@@ -1,0 +1,278 @@
+//! Device code as a program hands it over: a fatbin, a cubin or PTX, and the kernels in it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use standstill_fatbin::{Contents, KernelResources};
+use standstill_kernel_ir::{Function, FunctionId, FunctionKind, LaunchBounds, Operand, Program, Space, Symbol};
+use standstill_ptx::Lowering;
+
+/// Registers of a thread where no compiled code says it: what compilers seldom go beyond without spilling.
+const UNKNOWN_REGISTERS: u32 = 32;
+
+/// Registers of a thread are at most this many.
+const MOST_REGISTERS: u32 = 255;
+
+/// Why device code cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ImageError {
+    /// There is no PTX in it; the sentence says what there is and what to do.
+    NoPtx(String),
+    /// It cannot be read.
+    Unreadable(String),
+}
+
+impl std::fmt::Display for ImageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ImageError::NoPtx(why) | ImageError::Unreadable(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for ImageError {}
+
+/// A PTX module that stays for the life of the process, as modules of a program do.
+pub struct Image {
+    /// The PTX text.
+    pub text: &'static str,
+    /// Its number, in the order of loading.
+    pub number: usize,
+    lowering: Lowering<'static, 'static>,
+    resources: HashMap<String, KernelResources>,
+    kernels: Mutex<HashMap<String, Option<Arc<Kernel>>>>,
+}
+
+impl std::fmt::Debug for Image {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "image {} ({} bytes of PTX)", self.number, self.text.len())
+    }
+}
+
+/// A kernel of an image.
+#[derive(Debug)]
+pub struct Kernel {
+    /// The image that it is in.
+    pub image: &'static Image,
+    /// Its function.
+    pub function: FunctionId,
+    /// Its name, mangled.
+    pub name: String,
+    /// Place and size of each parameter in the parameter space, in bytes.
+    pub parameters: Vec<ParameterSlot>,
+    /// Size of the parameter space in bytes.
+    pub parameter_bytes: usize,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Static shared memory of a block in bytes.
+    pub static_shared: u64,
+    /// Local memory of a thread in bytes.
+    pub local: u64,
+    /// What the code promises of its launches.
+    pub bounds: LaunchBounds,
+}
+
+/// Where a parameter lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParameterSlot {
+    /// Bytes from the start of the parameter space.
+    pub offset: usize,
+    /// Its size in bytes.
+    pub bytes: usize,
+    /// Whether it is an integer (or an address), whose value a checker can use.
+    pub integer: bool,
+}
+
+impl Image {
+    /// Reads device code in any of its forms. The result and its text are kept for the life of the process.
+    ///
+    /// # Errors
+    /// When there is no PTX in it, or it cannot be read.
+    pub fn load(bytes: &[u8], number: usize, capability: u32) -> Result<&'static Image, ImageError> {
+        let contents =
+            standstill_fatbin::read(bytes).map_err(|error| ImageError::Unreadable(error.to_string()))?;
+        if let Some(why) = contents.explain_no_ptx() {
+            return Err(ImageError::NoPtx(why));
+        }
+        let text = choose(&contents, capability).ok_or_else(|| ImageError::NoPtx("it holds no PTX".into()))?;
+        let text = String::from_utf8_lossy(text).into_owned();
+        Ok(Image::from_text(text, number, resources(&contents, capability)))
+    }
+
+    /// Takes a PTX text.
+    #[must_use]
+    pub fn from_text(
+        text: String,
+        number: usize,
+        resources: HashMap<String, KernelResources>,
+    ) -> &'static Image {
+        let text: &'static str = Box::leak(text.into_boxed_str());
+        let module: &'static standstill_ptx::Module<'static> = Box::leak(Box::new(standstill_ptx::parse(text)));
+        let lowering = Lowering::new(module);
+        Box::leak(Box::new(Image { text, number, lowering, resources, kernels: Mutex::default() }))
+    }
+
+    /// The code as kernel IR.
+    #[must_use]
+    pub fn program(&self) -> &(dyn Program + 'static) {
+        &self.lowering
+    }
+
+    /// The code as it was parsed.
+    pub(crate) fn syntax(&self) -> &'static standstill_ptx::Module<'static> {
+        self.lowering.syntax()
+    }
+
+    /// The index of a variable of the module.
+    pub(crate) fn variable_index(&self, name: &str) -> Option<u32> {
+        let index = self.lowering.module().variables.iter().position(|variable| variable.name == name)?;
+        u32::try_from(index).ok()
+    }
+
+    /// A variable or function of the module.
+    pub(crate) fn symbol(&self, name: &str) -> Option<Symbol> {
+        self.variable_index(name).map(Symbol::Module).or_else(|| {
+            let index = self.lowering.module().functions.iter().position(|f| f.name == name)?;
+            Some(Symbol::Function(u32::try_from(index).ok()?))
+        })
+    }
+
+    /// Registers of a thread by kernel, where compiled code says them.
+    pub fn registers(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.resources.iter().filter_map(|(name, kernel)| Some((name.as_str(), kernel.registers?)))
+    }
+
+    /// The first syntax error of the text, in words.
+    #[must_use]
+    pub fn syntax_error(&self) -> Option<String> {
+        let module = self.lowering.syntax();
+        let error = module.errors.kept().first()?;
+        let place = module.position(error.span.start);
+        Some(format!("PTX line {}: {}", place.line, error.kind))
+    }
+
+    /// Names of the kernels.
+    pub fn kernel_names(&self) -> impl Iterator<Item = &str> {
+        let functions = &self.lowering.module().functions;
+        functions.iter().filter(|f| f.kind == FunctionKind::Kernel && f.defined).map(|f| f.name.as_str())
+    }
+
+    /// The kernel with this name.
+    pub fn kernel(&'static self, name: &str) -> Option<Arc<Kernel>> {
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kernels.get(name) {
+            return known.clone();
+        }
+        let kernel = self.find(name).map(Arc::new);
+        kernels.insert(name.to_owned(), kernel.clone());
+        kernel
+    }
+
+    fn find(&'static self, name: &str) -> Option<Kernel> {
+        let functions = &self.lowering.module().functions;
+        let index =
+            functions.iter().position(|f| f.kind == FunctionKind::Kernel && f.defined && f.name == name)?;
+        let header = functions.get(index)?;
+        let id = FunctionId(u32::try_from(index).ok()?);
+        let function = self.lowering.function(id)?;
+        let (parameters, parameter_bytes) = layout(&function);
+        let resources = self.resources.get(name);
+        let bounds = header.bounds;
+        let registers = resources.and_then(|r| r.registers).or(bounds.maximum_registers);
+        let in_text = self.static_shared(&function);
+        Some(Kernel {
+            image: self,
+            function: id,
+            name: name.to_owned(),
+            parameters,
+            parameter_bytes,
+            registers: registers.unwrap_or(UNKNOWN_REGISTERS).clamp(1, MOST_REGISTERS),
+            static_shared: resources.map_or(in_text, |r| r.shared_bytes.max(in_text)),
+            local: resources.and_then(|r| r.local_bytes).map_or(0, u64::from),
+            bounds,
+        })
+    }
+
+    /// Static shared memory that the kernel's own text names.
+    fn static_shared(&self, function: &Function) -> u64 {
+        let place = |at: u64, bytes: u64, align: u32| at.next_multiple_of(u64::from(align.max(1))) + bytes;
+        let own = function.variables.iter().filter(|variable| variable.space == Space::Shared);
+        let end = own.fold(0, |at, variable| place(at, variable.bytes, variable.align));
+        let mut named: Vec<u32> = function
+            .operands
+            .iter()
+            .filter_map(|operand| match operand {
+                Operand::Symbol { symbol: Symbol::Module(index), .. } => Some(*index),
+                _ => None,
+            })
+            .collect();
+        named.sort_unstable();
+        named.dedup();
+        let variables = &self.lowering.module().variables;
+        let shared = named.into_iter().filter_map(|index| variables.get(index as usize));
+        let shared = shared.filter(|variable| variable.space == Space::Shared);
+        shared.fold(end, |at, variable| place(at, variable.bytes, variable.align))
+    }
+}
+
+/// Parameters follow each other at multiples of their alignment (PTX ISA, «Kernel Function Parameters»).
+fn layout(function: &Function) -> (Vec<ParameterSlot>, usize) {
+    let mut end = 0usize;
+    let slots = function
+        .parameters
+        .iter()
+        .map(|parameter| {
+            let offset = end.next_multiple_of(parameter.align.max(1) as usize);
+            let bytes = parameter.bytes as usize;
+            end = offset + bytes;
+            let integer = !parameter.ty.is_float() && bytes <= 8 && parameter.ty.bytes() as usize == bytes;
+            ParameterSlot { offset, bytes, integer }
+        })
+        .collect();
+    (slots, end)
+}
+
+/// The PTX for the newest architecture that the card has; else the oldest there is.
+fn choose<'data>(contents: &'data Contents<'_>, capability: u32) -> Option<&'data [u8]> {
+    let number = |image: &standstill_fatbin::Image<'_>| image.arch.map_or(0, |arch| arch.number);
+    let fitting = contents.ptx().filter(|(image, _)| number(image) <= capability);
+    let best = fitting.max_by_key(|(image, _)| number(image));
+    best.or_else(|| contents.ptx().min_by_key(|(image, _)| number(image))).map(|(_, text)| text)
+}
+
+/// What compiled code says of each kernel: of the card's own architecture, else of the nearest.
+fn resources(contents: &Contents<'_>, capability: u32) -> HashMap<String, KernelResources> {
+    let number = |image: &standstill_fatbin::Image<'_>| image.arch.map_or(0, |arch| arch.number);
+    let mut cubins: Vec<_> = contents.cubins().collect();
+    cubins.sort_by_key(|(image, _)| number(image).abs_diff(capability));
+    let mut found = HashMap::new();
+    for kernel in cubins.into_iter().flat_map(|(_, cubin)| &cubin.kernels) {
+        found.entry(kernel.name.clone()).or_insert_with(|| kernel.clone());
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_laid_out_by_their_alignment() {
+        let text = ".version 8.0\n.target sm_90\n.address_size 64\n\
+            .visible .entry k(.param .u32 a, .param .u64 b, .param .align 4 .b8 c[12], .param .f32 d) {\n\
+            .shared .align 16 .b8 tile[100]; ret; }\n";
+        let image = Image::load(text.as_bytes(), 0, 90).unwrap();
+        let kernel = image.kernel("k").unwrap();
+        let slots: Vec<_> = kernel.parameters.iter().map(|p| (p.offset, p.bytes, p.integer)).collect();
+        assert_eq!(slots, [(0, 4, true), (8, 8, true), (16, 12, false), (28, 4, false)]);
+        assert_eq!(kernel.parameter_bytes, 32);
+        assert_eq!(kernel.static_shared, 100);
+        assert!(image.kernel("other").is_none());
+    }
+
+    #[test]
+    fn what_is_no_code_is_an_error() {
+        assert!(matches!(Image::load(b"hello", 0, 90), Err(ImageError::Unreadable(_))));
+        assert!(Image::load(b"", 0, 90).is_err());
+    }
+}

@@ -1,0 +1,610 @@
+//! Carrying out operations: a thread of its own runs what is ready, while the program's threads go on.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use standstill_findings::Finding;
+
+use crate::backend::{Backend, Failure, Run, Step};
+use crate::card::Card;
+use crate::host::{self, Others};
+use crate::journal::{Journal, LaunchRecord, Record};
+use crate::operation::{EventId, HostCall, Launch, OperationId, StreamId, Work};
+use crate::queue::{Queue, StreamKind};
+use crate::status::Status;
+use crate::transfer;
+
+/// How long threads that wait for each other must stand before the device's standstill counts as possible.
+const STANDING: Duration = Duration::from_secs(2);
+/// After this long a parked device is told of.
+const TOLD_AFTER: Duration = Duration::from_secs(1);
+/// Between two looks at memory that the host may write while the device is parked.
+const SHORTEST_LOOK: Duration = Duration::from_micros(100);
+const LONGEST_LOOK: Duration = Duration::from_millis(5);
+/// Exit code of a program that the verdict ended.
+const ENDED_BY_VERDICT: i32 = 1;
+
+/// Is told of every operation as it is submitted.
+pub trait Observer: Send + Sync {
+    /// `work` was submitted to `stream` by the calling thread.
+    fn submitted(&self, operation: OperationId, stream: StreamId, work: &Work);
+}
+
+/// A device with its streams. It lives as long as the process: programs call it while they end.
+pub struct Machine {
+    backend: Box<dyn Backend>,
+    card: Card,
+    journal: Journal,
+    observer: Option<Box<dyn Observer>>,
+    process: u32,
+    state: Mutex<State>,
+    /// The device thread and the thread of host functions wait for work here.
+    work: Condvar,
+    /// The program's threads wait here.
+    done: Condvar,
+}
+
+/// What a thread of the program waits for.
+#[derive(Debug, Clone, Copy)]
+enum Until {
+    /// One operation.
+    Done(OperationId),
+    /// Everything submitted no later.
+    AllBefore(OperationId),
+}
+
+#[derive(Default)]
+struct State {
+    queue: Queue,
+    /// The error after which the device is of no use (CUDA C++ Programming Guide, «Error Checking»).
+    broken: Option<Status>,
+    waiting: HashMap<i32, Until>,
+    host_calls: VecDeque<(OperationId, HostCall)>,
+    host_call_runs: bool,
+    /// When each event was last reached.
+    times: HashMap<EventId, Instant>,
+    launches: u64,
+    operations: u64,
+    seen: HashSet<LaunchRecord>,
+    next_stream: u64,
+    next_event: u64,
+}
+
+impl State {
+    fn holds(&self, until: Until) -> bool {
+        match until {
+            Until::Done(id) => self.queue.is_done(id),
+            Until::AllBefore(id) => !self.queue.busy_until(id),
+        }
+    }
+}
+
+impl Machine {
+    /// A machine whose threads run from now on.
+    pub fn start(backend: Box<dyn Backend>, card: Card, journal: Journal) -> &'static Machine {
+        let process = std::process::id();
+        let machine: &'static Machine = Box::leak(Box::new(Machine {
+            backend,
+            card,
+            journal,
+            observer: None,
+            process,
+            state: Mutex::default(),
+            work: Condvar::new(),
+            done: Condvar::new(),
+        }));
+        machine.journal.write(&Record::Started { process, card: card.device.name.to_owned() });
+        let thread = |name: &str, run: fn(&Machine)| {
+            let name = format!("{}-{name}", host::THREAD_PREFIX);
+            // Without threads nothing runs; the program finds out when it waits.
+            std::thread::Builder::new().name(name).spawn(move || run(machine)).is_ok()
+        };
+        let all = thread("dev", Machine::run_device) & thread("fn", Machine::run_host_calls);
+        if !all {
+            machine.lock().broken = Some(Status::InitializationError);
+        }
+        machine
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The device itself: memory and modules.
+    #[must_use]
+    pub fn backend(&self) -> &dyn Backend {
+        &*self.backend
+    }
+
+    /// The card that it stands for.
+    #[must_use]
+    pub fn card(&self) -> &Card {
+        &self.card
+    }
+
+    /// Where findings go.
+    #[must_use]
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// The number of the process that it was made in; a child made by `fork` has no device threads.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.process
+    }
+
+    /// The error that has broken the device.
+    #[must_use]
+    pub fn broken(&self) -> Option<Status> {
+        self.lock().broken
+    }
+
+    /// Makes a stream.
+    pub fn create_stream(&self, kind: StreamKind) -> StreamId {
+        let mut state = self.lock();
+        state.next_stream += 1;
+        let id = StreamId(state.next_stream);
+        state.queue.add_stream(id, kind);
+        id
+    }
+
+    /// Forgets a stream; its operations run to their end.
+    ///
+    /// # Errors
+    /// When there is no such stream.
+    pub fn destroy_stream(&self, id: StreamId) -> Result<(), Status> {
+        let mut state = self.lock();
+        if !state.queue.has_stream(id) || id == StreamId::LEGACY {
+            return Err(Status::InvalidResourceHandle);
+        }
+        state.queue.remove_stream(id);
+        Ok(())
+    }
+
+    /// Makes an event.
+    pub fn create_event(&self) -> EventId {
+        let mut state = self.lock();
+        state.next_event += 1;
+        EventId(state.next_event)
+    }
+
+    /// Forgets an event.
+    pub fn destroy_event(&self, id: EventId) {
+        let mut state = self.lock();
+        state.queue.remove_event(id);
+        state.times.remove(&id);
+    }
+
+    /// Submits an operation to a stream.
+    ///
+    /// # Errors
+    /// When there is no such stream, or the device is broken.
+    pub fn submit(&self, stream: StreamId, work: Work) -> Result<OperationId, Status> {
+        self.add(stream, work, |queue, work| match work {
+            Work::Record(event) => queue.record(event, stream),
+            other => queue.submit(stream, other),
+        })
+    }
+
+    /// Submits an operation behind exactly these; the stream does not advance.
+    ///
+    /// # Errors
+    /// As [`Machine::submit`].
+    pub fn submit_after(
+        &self,
+        stream: StreamId,
+        work: Work,
+        before: &[OperationId],
+    ) -> Result<OperationId, Status> {
+        self.add(stream, work, |queue, work| {
+            let event = match work {
+                Work::Record(event) => Some(event),
+                _ => None,
+            };
+            let id = queue.submit_after(stream, work, before.iter().copied());
+            if let Some(event) = event {
+                queue.set_record(event, id);
+            }
+            id
+        })
+    }
+
+    /// Makes what comes next in the stream wait for these operations.
+    ///
+    /// # Errors
+    /// As [`Machine::submit`].
+    pub fn join(&self, stream: StreamId, others: &[OperationId]) -> Result<OperationId, Status> {
+        self.add(stream, Work::Order, |queue, _| queue.join(stream, others.iter().copied()))
+    }
+
+    /// Makes a stream wait for an event's most recent record.
+    ///
+    /// # Errors
+    /// As [`Machine::submit`].
+    pub fn wait_event(&self, stream: StreamId, event: EventId) -> Result<OperationId, Status> {
+        self.add(stream, Work::Order, |queue, _| queue.wait(stream, event))
+    }
+
+    fn add(
+        &self,
+        stream: StreamId,
+        work: Work,
+        insert: impl FnOnce(&mut Queue, Work) -> OperationId,
+    ) -> Result<OperationId, Status> {
+        let mut state = self.lock();
+        if let Some(status) = state.broken {
+            return Err(status);
+        }
+        if !state.queue.has_stream(stream) {
+            return Err(Status::InvalidResourceHandle);
+        }
+        let observed = self.observer.as_ref().map(|_| work.clone());
+        state.operations += 1;
+        if let Work::Launch(launch) = &work {
+            state.launches += 1;
+            self.note_launch(&mut state, launch);
+        }
+        let id = insert(&mut state.queue, work);
+        drop(state);
+        if let (Some(observer), Some(work)) = (&self.observer, observed) {
+            observer.submitted(id, stream, &work);
+        }
+        self.work.notify_all();
+        Ok(id)
+    }
+
+    /// Tells the journal of launches that are new.
+    fn note_launch(&self, state: &mut State, launch: &Launch) {
+        let kernel = &launch.kernel;
+        let value = |slot: &crate::image::ParameterSlot| {
+            let bytes = launch.parameters.get(slot.offset..slot.offset + slot.bytes)?;
+            let mut wide = [0u8; 8];
+            wide.get_mut(..slot.bytes)?.copy_from_slice(bytes);
+            let value = u64::from_le_bytes(wide);
+            // An address is not a number that a condition would be about.
+            (slot.integer && slot.bytes <= 4).then_some(i64::from(value as u32 as i32))
+        };
+        let parameters = kernel.parameters.iter().enumerate();
+        let record = LaunchRecord {
+            process: self.process,
+            image: kernel.image.number,
+            kernel: kernel.name.clone(),
+            grid: launch.grid,
+            block: launch.block,
+            cluster: launch.cluster,
+            parameters: parameters.filter_map(|(at, slot)| Some((at, value(slot)?))).collect(),
+            registers: kernel.registers,
+        };
+        if state.seen.insert(record.clone()) {
+            self.journal.write(&Record::Launch(record));
+        }
+    }
+
+    /// Waits until an operation is done.
+    ///
+    /// # Errors
+    /// The error that has broken the device.
+    pub fn wait(&self, id: OperationId) -> Result<(), Status> {
+        self.wait_until(Until::Done(id))
+    }
+
+    /// Waits until everything that was submitted is done.
+    ///
+    /// # Errors
+    /// The error that has broken the device.
+    pub fn wait_all(&self) -> Result<(), Status> {
+        let newest = self.lock().queue.newest();
+        match newest {
+            Some(id) => self.wait_until(Until::AllBefore(id)),
+            None => self.broken().map_or(Ok(()), Err),
+        }
+    }
+
+    /// Waits until everything in a stream is done, which for the legacy default stream includes what it is
+    /// ordered behind.
+    ///
+    /// # Errors
+    /// When there is no such stream, or the error that has broken the device.
+    pub fn wait_stream(&self, stream: StreamId) -> Result<(), Status> {
+        let last = {
+            let mut state = self.lock();
+            if !state.queue.has_stream(stream) {
+                return Err(Status::InvalidResourceHandle);
+            }
+            if let Some(status) = state.broken {
+                return Err(status);
+            }
+            match state.queue.kind(stream) {
+                Some(StreamKind::Legacy) => Some(state.queue.fork(stream)),
+                _ => state.queue.last(stream),
+            }
+        };
+        self.work.notify_all();
+        last.map_or(Ok(()), |last| self.wait(last))
+    }
+
+    fn wait_until(&self, until: Until) -> Result<(), Status> {
+        let thread = host::thread_number();
+        let mut state = self.lock();
+        state.waiting.insert(thread, until);
+        let result = loop {
+            if let Some(status) = state.broken {
+                break Err(status);
+            }
+            if state.holds(until) {
+                break Ok(());
+            }
+            self.work.notify_all();
+            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        };
+        state.waiting.remove(&thread);
+        result
+    }
+
+    /// Whether an operation is done.
+    #[must_use]
+    pub fn is_done(&self, id: OperationId) -> bool {
+        self.lock().queue.is_done(id)
+    }
+
+    /// Whether everything in a stream is done.
+    ///
+    /// # Errors
+    /// When there is no such stream.
+    pub fn is_idle(&self, stream: StreamId) -> Result<bool, Status> {
+        let state = self.lock();
+        if !state.queue.has_stream(stream) {
+            return Err(Status::InvalidResourceHandle);
+        }
+        Ok(state.queue.last(stream).is_none())
+    }
+
+    /// The event's most recent record that is not done.
+    #[must_use]
+    pub fn pending_record(&self, event: EventId) -> Option<OperationId> {
+        let state = self.lock();
+        state.queue.last_record(event).filter(|id| !state.queue.is_done(*id))
+    }
+
+    /// Whether the event was ever recorded.
+    #[must_use]
+    pub fn was_recorded(&self, event: EventId) -> bool {
+        self.lock().queue.last_record(event).is_some()
+    }
+
+    /// When the event was last reached.
+    #[must_use]
+    pub fn time_of(&self, event: EventId) -> Option<Instant> {
+        self.lock().times.get(&event).copied()
+    }
+
+    /// Forgets the error that has broken the device, and all work (`cudaDeviceReset`).
+    pub fn reset(&self) {
+        let mut state = self.lock();
+        state.broken = None;
+        state.queue.clear();
+    }
+
+    /// Waits for what is left and tells the journal what was done. Called when the process ends.
+    pub fn finish(&self) {
+        // An error was told when it happened.
+        let _ = self.wait_all();
+        let state = self.lock();
+        let (launches, operations) = (state.launches, state.operations);
+        drop(state);
+        self.journal.write(&Record::Ended { launches, operations });
+    }
+
+    // ---- the device's thread ----
+
+    fn run_device(&self) {
+        let mut runs: Vec<(OperationId, Box<dyn Run>)> = Vec::new();
+        let mut parked = Parked::default();
+        loop {
+            let began = self.begin_ready(&mut runs);
+            let moved = self.advance(&mut runs);
+            if began || moved {
+                parked = self.unpark(parked);
+                continue;
+            }
+            let state = self.lock();
+            if state.queue.ready().next().is_some() {
+                continue;
+            }
+            if runs.is_empty() {
+                drop(self.work.wait(state).unwrap_or_else(PoisonError::into_inner));
+                continue;
+            }
+            parked = self.stand(state, &runs, parked);
+        }
+    }
+
+    /// Begins what may begin; tells whether there was anything.
+    fn begin_ready(&self, runs: &mut Vec<(OperationId, Box<dyn Run>)>) -> bool {
+        let mut any = false;
+        loop {
+            let (id, work) = {
+                let mut state = self.lock();
+                let Some(id) = state.queue.ready().next() else { return any };
+                let Some(work) = state.queue.begin(id) else { return any };
+                (id, work)
+            };
+            any = true;
+            match work {
+                Work::Order => self.complete(id),
+                Work::Record(event) => {
+                    self.lock().times.insert(event, Instant::now());
+                    self.complete(id);
+                }
+                Work::Host(call) => {
+                    self.lock().host_calls.push_back((id, call));
+                    self.work.notify_all();
+                }
+                Work::Launch(launch) => match self.backend.start(&launch) {
+                    Ok(run) => runs.push((id, run)),
+                    Err(failure) => self.fail(failure, runs),
+                },
+                other => match transfer::carry_out(&*self.backend, &other) {
+                    Ok(()) => self.complete(id),
+                    Err(status) => {
+                        let sentence = format!("a {} could not be carried out: {status}", other.word());
+                        self.fail(Failure { status, sentence, finding: None }, runs);
+                    }
+                },
+            }
+        }
+    }
+
+    /// Advances every launch; tells whether any moved.
+    fn advance(&self, runs: &mut Vec<(OperationId, Box<dyn Run>)>) -> bool {
+        let mut moved = false;
+        let mut index = 0;
+        while let Some((id, run)) = runs.get_mut(index) {
+            match run.advance() {
+                Step::Parked => index += 1,
+                Step::Running => {
+                    moved = true;
+                    index += 1;
+                }
+                Step::Finished => {
+                    moved = true;
+                    let id = *id;
+                    drop(runs.remove(index));
+                    self.complete(id);
+                }
+                Step::Failed(failure) => {
+                    self.fail(*failure, runs);
+                    return true;
+                }
+            }
+        }
+        moved
+    }
+
+    fn complete(&self, id: OperationId) {
+        self.lock().queue.complete(id);
+        self.done.notify_all();
+        self.work.notify_all();
+    }
+
+    fn fail(&self, failure: Failure, runs: &mut Vec<(OperationId, Box<dyn Run>)>) {
+        runs.clear();
+        match failure.finding {
+            Some(finding) => self.journal.write(&Record::Finding(Box::new(finding))),
+            None => self.journal.write(&Record::Trouble(failure.sentence)),
+        }
+        let mut state = self.lock();
+        state.broken = Some(failure.status);
+        state.queue.clear();
+        state.host_calls.clear();
+        drop(state);
+        self.done.notify_all();
+    }
+
+    /// Every launch is parked and nothing is ready: is there anybody who may still help?
+    fn stand(
+        &self,
+        state: MutexGuard<'_, State>,
+        runs: &[(OperationId, Box<dyn Run>)],
+        mut parked: Parked,
+    ) -> Parked {
+        let now = Instant::now();
+        let since = *parked.since.get_or_insert(now);
+        let served = state.waiting.values().any(|until| state.holds(*until));
+        let calls = state.host_call_runs || !state.host_calls.is_empty();
+        let waiting: HashSet<i32> = state.waiting.keys().copied().collect();
+        let others = match served || calls {
+            true => Others::MayAct,
+            false => host::other_threads(&waiting),
+        };
+        match others {
+            Others::None => self.end(runs, None),
+            Others::WaitForEachOther => {
+                let standing = *parked.standing.get_or_insert(now);
+                if now.duration_since(standing) >= STANDING {
+                    self.end(runs, Some("other threads of the program wait too, and were not followed"));
+                }
+            }
+            Others::MayAct => parked.standing = None,
+        }
+        if !parked.told && now.duration_since(since) >= TOLD_AFTER {
+            parked.told = true;
+            let outside = Some("a thread of the program may still write what is waited for");
+            let finding = runs.iter().find_map(|(_, run)| run.standstill(outside));
+            self.journal.write(&Record::Parked(finding.map(Box::new)));
+        }
+        let look = parked.look.max(SHORTEST_LOOK);
+        parked.look = (look * 2).min(LONGEST_LOOK);
+        drop(self.work.wait_timeout(state, look).unwrap_or_else(PoisonError::into_inner));
+        parked
+    }
+
+    fn unpark(&self, parked: Parked) -> Parked {
+        if parked.told {
+            self.journal.write(&Record::Parked(None));
+        }
+        Parked::default()
+    }
+
+    /// Nobody can help: tells why and ends the process, which could only hang.
+    fn end(&self, runs: &[(OperationId, Box<dyn Run>)], outside: Option<&str>) -> ! {
+        let findings: Vec<Finding> = runs.iter().filter_map(|(_, run)| run.standstill(outside)).collect();
+        if findings.is_empty() {
+            let sentence = "the device stands still, and no thread of the program can change that".to_owned();
+            self.journal.write(&Record::Trouble(sentence));
+        }
+        for finding in findings {
+            self.journal.write(&Record::Finding(Box::new(finding)));
+        }
+        let state = self.lock();
+        let (launches, operations) = (state.launches, state.operations);
+        drop(state);
+        self.journal.write(&Record::Ended { launches, operations });
+        host::end_process(ENDED_BY_VERDICT)
+    }
+
+    // ---- the thread of host functions ----
+
+    fn run_host_calls(&self) {
+        IN_HOST_CALL.set(true);
+        loop {
+            let mut state = self.lock();
+            let Some((id, call)) = state.host_calls.pop_front() else {
+                drop(self.work.wait(state).unwrap_or_else(PoisonError::into_inner));
+                continue;
+            };
+            state.host_call_runs = true;
+            drop(state);
+            #[allow(unsafe_code, reason = "host functions are called by their address")]
+            // SAFETY: the program handed the function over to be called with this argument.
+            unsafe {
+                host::call(call);
+            }
+            self.lock().host_call_runs = false;
+            self.complete(id);
+        }
+    }
+}
+
+thread_local! {
+    static IN_HOST_CALL: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Whether the calling thread runs host functions, which must not call CUDA (CUDA C++ Programming Guide,
+/// «Host Functions (Callbacks)»).
+#[must_use]
+pub fn in_host_call() -> bool {
+    IN_HOST_CALL.get()
+}
+
+/// How long the device has been parked.
+#[derive(Debug, Default)]
+struct Parked {
+    since: Option<Instant>,
+    /// Since when the program's other threads wait for each other.
+    standing: Option<Instant>,
+    told: bool,
+    look: Duration,
+}

@@ -1,0 +1,271 @@
+//! The software GPU behind the operations.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use standstill_device_sim::{
+    Device, DeviceSink, Fault, FaultKind, Grid, LaunchError, LaunchRequest, MemoryError, Module, Progress,
+    Schedule,
+};
+use standstill_findings::{Finding, Known, Outcome, PlatformRow, Rule, Span};
+use standstill_kernel_ir::{Function, FunctionId, Module as IrModule, Program};
+
+use crate::backend::{Backend, Failure, Run, Step};
+use crate::card::Card;
+use crate::image::Image;
+use crate::initial;
+use crate::operation::Launch;
+use crate::status::Status;
+
+/// Instructions of warps between two looks at what else is to be done.
+const BUDGET: u64 = 200_000;
+
+/// In which order threads run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// Warps take turns.
+    #[default]
+    RoundRobin,
+    /// In a random order.
+    Random,
+}
+
+impl Order {
+    /// The order with this name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Order> {
+        match name {
+            "round-robin" => Some(Order::RoundRobin),
+            "random" => Some(Order::Random),
+            _ => None,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Order::RoundRobin => "round-robin",
+            Order::Random => "random",
+        }
+    }
+}
+
+/// A software GPU of a model.
+pub struct Software {
+    device: Arc<Device>,
+    modules: Mutex<HashMap<usize, Result<Arc<Module>, Status>>>,
+    seed: u64,
+    order: Order,
+    launches: Mutex<u64>,
+}
+
+impl Software {
+    /// A card of this model.
+    #[must_use]
+    pub fn new(card: &Card, seed: u64, order: Order) -> Software {
+        Software {
+            device: Device::new(card.device, card.memory),
+            modules: Mutex::default(),
+            seed,
+            order,
+            launches: Mutex::new(0),
+        }
+    }
+
+    fn module(&self, image: &'static Image) -> Result<Arc<Module>, Status> {
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = modules.get(&image.number) {
+            return known.clone();
+        }
+        let loaded = self
+            .device
+            .load(Arc::new(Code(image)), &initial::images(image))
+            .map_err(|_| Status::MemoryAllocation);
+        modules.insert(image.number, loaded.clone());
+        loaded
+    }
+
+    /// Each launch draws from a sequence of its own, which the seed and its number decide.
+    fn next_seed(&self) -> u64 {
+        let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
+        *launches += 1;
+        self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(*launches)
+    }
+}
+
+impl Backend for Software {
+    fn capacity(&self) -> (u64, u64) {
+        self.device.memory().capacity()
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<u64, Status> {
+        self.device.memory().allocate(bytes).map_err(status_of_memory)
+    }
+
+    fn free(&self, address: u64) -> Result<(), Status> {
+        self.device.memory().free(address).map(|_| ()).map_err(status_of_memory)
+    }
+
+    #[allow(unsafe_code, reason = "the caller's promise is handed on")]
+    unsafe fn map_host(&self, base: *mut u8, bytes: usize) -> Result<(), Status> {
+        // SAFETY: the caller promises what `Memory::map_host` asks for; only raw pointers reach the bytes.
+        let mapped = unsafe { self.device.memory().map_host(base, bytes, 0) };
+        mapped.map(|_| ()).map_err(status_of_memory)
+    }
+
+    fn unmap_host(&self, base: u64) -> Result<(), Status> {
+        self.free(base)
+    }
+
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Status> {
+        self.device.memory().read(address, into).map_err(status_of_memory)
+    }
+
+    fn write(&self, address: u64, from: &[u8]) -> Result<(), Status> {
+        self.device.memory().write(address, from).map_err(status_of_memory)
+    }
+
+    fn fill(&self, address: u64, pattern: &[u8], bytes: u64) -> Result<(), Status> {
+        self.device.memory().fill(address, pattern, bytes).map_err(status_of_memory)
+    }
+
+    fn load(&self, image: &'static Image) -> Result<(), Status> {
+        self.module(image).map(|_| ())
+    }
+
+    fn variable(&self, image: &'static Image, name: &str) -> Result<(u64, u64), Status> {
+        self.module(image)?.variable(name).ok_or(Status::InvalidSymbol)
+    }
+
+    fn start(&self, launch: &Launch) -> Result<Box<dyn Run>, Failure> {
+        let refused = |status, sentence: String| Failure { status, sentence, finding: None };
+        let module = self.module(launch.kernel.image).map_err(|status| {
+            refused(status, format!("the variables of {}'s module do not fit the card", launch.kernel.name))
+        })?;
+        let request = LaunchRequest {
+            kernel: launch.kernel.function,
+            grid: launch.grid,
+            block: launch.block,
+            cluster: (launch.cluster != [1, 1, 1]).then_some(launch.cluster),
+            dynamic_shared: launch.dynamic_shared,
+            parameters: launch.parameters.clone(),
+            cooperative: launch.cooperative,
+            registers: Some(launch.kernel.registers),
+            seed: self.next_seed(),
+            schedule: match self.order {
+                Order::RoundRobin => Schedule::RoundRobin,
+                Order::Random => Schedule::Random,
+            },
+            sink: Some(Box::new(Output)),
+            strict: false,
+        };
+        let grid = self.device.launch(&module, request).map_err(|error| {
+            refused(status_of_launch(&error), format!("{}: {error}", launch.kernel.name))
+        })?;
+        Ok(Box::new(Running { grid, replay: self.replay() }))
+    }
+}
+
+impl Software {
+    /// Flags that replay what is seen.
+    fn replay(&self) -> String {
+        match self.order {
+            Order::RoundRobin => format!("--seed {}", self.seed),
+            order => format!("--seed {} --schedule {}", self.seed, order.name()),
+        }
+    }
+}
+
+/// What kernels print goes where the program prints (CUDA C++ Programming Guide, «Formatted Output»).
+struct Output;
+
+impl DeviceSink for Output {
+    fn print(&mut self, text: &[u8]) {
+        crate::host::print(text);
+    }
+}
+
+/// An image as the program that the device runs.
+struct Code(&'static Image);
+
+impl Program for Code {
+    fn module(&self) -> &IrModule {
+        self.0.program().module()
+    }
+
+    fn function(&self, id: FunctionId) -> Option<Function> {
+        self.0.program().function(id)
+    }
+}
+
+struct Running {
+    grid: Grid,
+    replay: String,
+}
+
+impl Run for Running {
+    fn advance(&mut self) -> Step {
+        match self.grid.run(BUDGET) {
+            Progress::Running => Step::Running,
+            Progress::Parked => Step::Parked,
+            Progress::Finished => Step::Finished,
+            Progress::Fault(fault) => Step::Failed(Box::new(failure(&fault, &self.replay))),
+        }
+    }
+
+    fn standstill(&self, outside: Option<&str>) -> Option<Finding> {
+        let mut finding = self.grid.standstill(outside)?.finding;
+        finding.replay.get_or_insert_with(|| self.replay.clone());
+        Some(finding)
+    }
+}
+
+fn status_of_memory(error: MemoryError) -> Status {
+    match error {
+        MemoryError::OutOfMemory { .. } => Status::MemoryAllocation,
+        MemoryError::NotAllocated { .. } | MemoryError::NotAStart(_) => Status::InvalidValue,
+        MemoryError::Overlaps(_) => Status::HostMemoryAlreadyRegistered,
+    }
+}
+
+fn status_of_launch(error: &LaunchError) -> Status {
+    match error {
+        LaunchError::NoSuchKernel(_) => Status::InvalidDeviceFunction,
+        LaunchError::InvalidShape { .. } => Status::InvalidConfiguration,
+        LaunchError::TooManyResources { .. } => Status::LaunchOutOfResources,
+        LaunchError::CooperativeTooLarge { .. } => Status::CooperativeLaunchTooLarge,
+        LaunchError::Parameters { .. } => Status::InvalidValue,
+        LaunchError::NotSupported { .. } => Status::NotSupported,
+        LaunchError::OutOfMemory => Status::MemoryAllocation,
+    }
+}
+
+/// A fault as the program and the user see it.
+fn failure(fault: &Fault, replay: &str) -> Failure {
+    let (status, rule) = match &fault.kind {
+        FaultKind::OutOfBounds { .. } => (Status::IllegalAddress, Some(Rule::OutOfBounds)),
+        FaultKind::Misaligned { .. } => (Status::MisalignedAddress, Some(Rule::Misaligned)),
+        FaultKind::Trap | FaultKind::InvalidCall(_) => (Status::LaunchFailure, None),
+        FaultKind::Assertion { .. } => (Status::Assert, None),
+        FaultKind::IllegalInstruction(_) => (Status::IllegalInstruction, None),
+        FaultKind::StackOverflow => (Status::HardwareStackError, None),
+        FaultKind::NotSupported(_) => (Status::NotSupported, None),
+    };
+    let [bx, by, bz] = fault.block;
+    let [tx, ty, tz] = fault.thread;
+    let who = format!("thread ({tx},{ty},{tz}) of block ({bx},{by},{bz})");
+    let finding = rule.map(|rule| {
+        let mut finding = Finding::new(rule, fault.kernel.clone(), format!("{} by {who}", fault.kind));
+        finding.known = Known::Observed;
+        finding.platforms = PlatformRow::everywhere(Outcome::WrongResult);
+        finding.replay = Some(replay.to_owned());
+        finding.notes.push("the launch ends here, and the program is told so by every later call".to_owned());
+        let place = &fault.place;
+        let mut span = Span::primary(place.file.clone(), place.line, place.column, "this access");
+        span.inlined_at.clone_from(&place.inlined_at);
+        finding.spans.push(span);
+        finding
+    });
+    Failure { status, sentence: format!("kernel {} was stopped: {fault}", fault.kernel), finding }
+}
