@@ -1,0 +1,465 @@
+//! The watchdog: starting a program, waiting for its end or for a limit, and what happens then.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, set_child_subreaper, waitid};
+
+use crate::dump::{Dump, DumpFolder, DumpRequest, dump_variables, request_dumps};
+use crate::end::{Members, Remaining};
+use crate::error::StartError;
+use crate::guard::Guard;
+use crate::process::{Process, uses_cuda};
+use crate::stacks::{ProcessStacks, capture};
+use crate::system;
+use crate::terminal::Terminal;
+use crate::wait::{open_process, poll_until};
+
+use signals::{Signals, Told};
+
+mod signals;
+
+/// The variable that marks all processes of a supervised program.
+const MARK: &str = "STANDSTILL_SUPERVISED";
+/// Processes whose stacks are taken.
+const MOST_PROCESSES: usize = 32;
+
+/// How long a program may take, and how long ending it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// From start to end.
+    pub time: Option<Duration>,
+    /// Without any GPU work that begins or ends while there is some.
+    pub no_progress: Option<Duration>,
+    /// From SIGTERM to SIGKILL.
+    pub grace: Duration,
+    /// For children that are left when the program has ended.
+    pub leftover_grace: Duration,
+    /// From SIGKILL to giving up on processes that no signal reaches.
+    pub kill: Duration,
+    /// For the stacks of one process.
+    pub stacks: Duration,
+    /// For the first and each further byte of a GPU core dump.
+    pub dump_silence: Duration,
+    /// For the GPU core dumps together.
+    pub dump: Duration,
+}
+
+impl Default for Limits {
+    /// No limit on the program; 2 s of grace, 10 s for what resists, 10 s of silence and 2 minutes for dumps.
+    fn default() -> Limits {
+        Limits {
+            time: None,
+            no_progress: None,
+            grace: Duration::from_secs(2),
+            leftover_grace: Duration::from_millis(500),
+            kill: Duration::from_secs(10),
+            stacks: Duration::from_secs(2),
+            dump_silence: Duration::from_secs(10),
+            dump: Duration::from_secs(120),
+        }
+    }
+}
+
+/// What to run, and how.
+#[derive(Debug)]
+pub struct Plan {
+    /// The program with its arguments, environment and streams.
+    pub command: Command,
+    /// How long it may take.
+    pub limits: Limits,
+    /// Whether its GPU can be dumped. The variables for that are added to its environment.
+    pub dumps: bool,
+    /// Dumps without shared memory: smaller, and words there stay unknown.
+    pub light_dumps: bool,
+    /// Whether this process is there for the program alone: SIGINT, SIGTERM and SIGHUP end it as a limit does, it
+    /// gets the terminal when it asks for it, and its orphans become children of this process. The calling thread
+    /// must be the only one that takes signals.
+    pub owns_process: bool,
+}
+
+impl Plan {
+    /// A plan without limits, with dumps.
+    #[must_use]
+    pub fn new(command: Command) -> Plan {
+        Plan { command, limits: Limits::default(), dumps: true, light_dumps: false, owns_process: false }
+    }
+}
+
+/// Why a program was stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// It took longer than the limit.
+    TimeLimit(Duration),
+    /// Its GPU work stood still.
+    NoProgress {
+        /// For how long.
+        window: Duration,
+        /// How that was judged.
+        judged: String,
+    },
+    /// This process got a signal.
+    Interrupted {
+        /// Its number.
+        signal: i32,
+    },
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// With an exit code.
+    Exited(i32),
+    /// By a signal.
+    Signalled(i32),
+}
+
+impl Ended {
+    /// The exit code that a shell gives: 128 + signal for a program that was killed by one.
+    #[must_use]
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Ended::Exited(code) => u8::try_from(code & 0xff).unwrap_or(u8::MAX),
+            Ended::Signalled(signal) => u8::try_from((128 + signal) & 0xff).unwrap_or(u8::MAX),
+        }
+    }
+}
+
+/// What a program stood on when it was stopped.
+#[derive(Debug)]
+pub struct Captured {
+    /// Why it was stopped.
+    pub reason: Reason,
+    /// How long it had run.
+    pub ran: Duration,
+    /// The host stacks of its processes; those that use CUDA come first.
+    pub stacks: Vec<ProcessStacks>,
+    /// Processes whose stacks were not taken, because there were too many.
+    pub skipped: usize,
+    /// The GPU core dumps. The files are removed when [`run`] returns.
+    pub dumps: Vec<Dump>,
+    /// When the limit was reached.
+    pub expired: Instant,
+}
+
+/// What two dumps say of the time between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Judgement {
+    /// Work began or ended, or there is none.
+    Progress,
+    /// The same work stands on the GPU; how that was judged.
+    Standstill(String),
+    /// It cannot be said, and why.
+    Unknown(String),
+}
+
+/// Who is told what happens.
+pub trait Observer {
+    /// A line for a person who waits.
+    fn progress(&mut self, _line: &str) {}
+
+    /// What the program stood on. Its processes have been told to end and may be ending; they are killed after this
+    /// returns, or when the grace is over.
+    fn captured(&mut self, captured: &Captured);
+
+    /// Compares the GPU's state at the beginning and end of a `no_progress` window.
+    fn judge(&mut self, _before: &[Dump], _after: &[Dump]) -> Judgement {
+        Judgement::Unknown("nothing compares dumps here".to_owned())
+    }
+}
+
+/// How it went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Why the program was stopped; `None` when it ended by itself.
+    pub stopped: Option<Reason>,
+    /// How it ended; `None` when it could not be ended.
+    pub ended: Option<Ended>,
+    /// From its start to its end.
+    pub ran: Duration,
+    /// Processes that were still there after the program had ended by itself, and were ended.
+    pub left_behind: Vec<Process>,
+    /// Processes that could not be ended.
+    pub remaining: Vec<Remaining>,
+}
+
+/// Runs a program to its end, or to a limit.
+///
+/// # Errors
+/// When it cannot be started. Afterwards there is always an outcome.
+pub fn run(plan: Plan, observer: &mut dyn Observer) -> Result<Outcome, StartError> {
+    let Plan { mut command, limits, dumps, light_dumps, owns_process } = plan;
+    let signals = match owns_process {
+        true => Some(Signals::block().map_err(StartError::system("receive signals"))?),
+        false => None,
+    };
+    let folder = match dumps {
+        true => Some(DumpFolder::new().map_err(StartError::system("make a temporary folder"))?),
+        false => None,
+    };
+    if let Some(folder) = &folder {
+        command.envs(dump_variables(folder, light_dumps, limits.no_progress.is_none()));
+    }
+    let mark = (MARK.to_owned(), unique());
+    command.env(&mark.0, &mark.1);
+    let mut guard = Guard::start(format!("{}={}", mark.0, mark.1).as_bytes())
+        .map_err(StartError::system("start a process"))?;
+    if owns_process {
+        // Where that is refused, orphans are found by the mark alone.
+        let _ = set_child_subreaper(Some(rustix::process::getpid()));
+    }
+    let program = command.get_program().to_owned();
+    let child = system::spawn(&mut command).map_err(|error| StartError::starting(&program, error))?;
+    let leader = i32::try_from(child.id()).unwrap_or(0);
+    guard.protect(leader);
+    let members = Members { leader, mark, adopts: owns_process.then_some(guard.pid()) };
+    let started = Instant::now();
+    let handle = open_process(leader).ok_or_else(|| StartError::System {
+        what: "watch a process (pidfd_open)",
+        error: io::Error::last_os_error(),
+    });
+    let handle = match handle {
+        Ok(handle) => handle,
+        Err(error) => {
+            members.kill(limits.kill);
+            return Err(error);
+        }
+    };
+    let mut watch = Watch {
+        limits,
+        started,
+        members,
+        handle,
+        signals,
+        terminal: if owns_process { Terminal::open() } else { Terminal::none() },
+        folder,
+        ended: None,
+        before: Vec::new(),
+    };
+    let outcome = watch.to_the_end(observer);
+    watch.terminal.take_back();
+    watch.reap();
+    Ok(outcome)
+}
+
+/// A value that no other supervised program has.
+fn unique() -> String {
+    let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    format!("{}-{}-{count}", std::process::id(), time.as_nanos())
+}
+
+/// One supervised program.
+struct Watch {
+    limits: Limits,
+    started: Instant,
+    members: Members,
+    handle: OwnedFd,
+    signals: Option<Signals>,
+    terminal: Terminal,
+    folder: Option<DumpFolder>,
+    ended: Option<Ended>,
+    /// The dumps at the beginning of the `no_progress` window.
+    before: Vec<Dump>,
+}
+
+impl Watch {
+    fn to_the_end(&mut self, observer: &mut dyn Observer) -> Outcome {
+        let (reason, dumps) = match self.wait(observer) {
+            None => return self.ended_by_itself(),
+            Some(stop) => stop,
+        };
+        let expired = Instant::now();
+        let captured = self.capture(reason.clone(), dumps, expired, observer);
+        self.members.signal(Signal::TERM);
+        // A stopped process takes the signal only when it goes on.
+        self.members.signal(Signal::CONT);
+        let terminated = Instant::now();
+        observer.captured(&captured);
+        self.members.wait(self.limits.grace.saturating_sub(terminated.elapsed()));
+        let remaining = self.members.kill(self.limits.kill);
+        self.collect();
+        Outcome {
+            stopped: Some(reason),
+            ended: self.ended,
+            ran: captured.ran,
+            left_behind: Vec::new(),
+            remaining,
+        }
+    }
+
+    /// Waits for the program's end (`None`) or for a reason to stop it.
+    fn wait(&mut self, observer: &mut dyn Observer) -> Option<(Reason, Vec<Dump>)> {
+        let limit = self.limits.time.and_then(|time| self.started.checked_add(time));
+        let window = self.limits.no_progress.filter(|_| self.folder.is_some());
+        let mut look = window.and_then(|window| self.started.checked_add(window));
+        loop {
+            let deadline = [limit, look].into_iter().flatten().min();
+            let mut fds = vec![PollFd::new(&self.handle, PollFlags::IN)];
+            if let Some(signals) = &self.signals {
+                fds.push(PollFd::new(signals, PollFlags::IN));
+            }
+            let happened = poll_until(&mut fds, deadline);
+            if let Some(signal) = self.hear() {
+                return Some((Reason::Interrupted { signal }, Vec::new()));
+            }
+            if self.has_ended() {
+                return None;
+            }
+            if happened {
+                continue;
+            }
+            let now = Instant::now();
+            if let (Some(at), Some(time)) = (limit, self.limits.time)
+                && now >= at
+            {
+                return Some((Reason::TimeLimit(time), Vec::new()));
+            }
+            if let (Some(at), Some(window)) = (look, window)
+                && now >= at
+            {
+                if let Some(stop) = self.look_for_progress(window, observer) {
+                    return Some(stop);
+                }
+                look = Instant::now().checked_add(window);
+            }
+        }
+    }
+
+    /// Deals with signals that came; gives one that ends the program.
+    fn hear(&mut self) -> Option<i32> {
+        let group = Pid::from_raw(self.members.leader)?;
+        while let Some(told) = self.signals.as_mut().and_then(Signals::next) {
+            match told {
+                Told::End(signal) => return Some(signal),
+                Told::Child => {
+                    self.reap();
+                    if signals::waits_for_terminal(self.members.leader) {
+                        self.terminal.lend(group);
+                    }
+                }
+                Told::Pause => {
+                    let _ = rustix::process::kill_process_group(group, Signal::TSTP);
+                    let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+                    let _ = rustix::process::kill_process_group(group, Signal::CONT);
+                }
+            }
+        }
+        None
+    }
+
+    /// Waits for orphans that ended; the program itself is not touched.
+    fn reap(&self) {
+        if self.members.adopts.is_some() {
+            signals::reap_others(&[Some(self.members.leader), self.members.adopts]);
+        }
+    }
+
+    fn has_ended(&mut self) -> bool {
+        if crate::wait::readable(&self.handle) {
+            self.collect();
+        }
+        self.ended.is_some()
+    }
+
+    /// Takes the exit status, where the program has ended.
+    fn collect(&mut self) {
+        if self.ended.is_some() {
+            return;
+        }
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        if let Ok(Some(status)) = waitid(WaitId::PidFd(self.handle.as_fd()), options) {
+            self.ended = match (status.exit_status(), status.terminating_signal()) {
+                (Some(code), _) => Some(Ended::Exited(code)),
+                (None, Some(signal)) => Some(Ended::Signalled(signal)),
+                (None, None) => None,
+            };
+        }
+    }
+
+    fn ended_by_itself(&mut self) -> Outcome {
+        let ran = self.started.elapsed();
+        let mut left_behind = Vec::new();
+        let mut remaining = Vec::new();
+        if !self.members.wait(self.limits.leftover_grace) {
+            left_behind = self.members.living();
+            self.members.signal(Signal::TERM);
+            self.members.signal(Signal::CONT);
+            self.members.wait(self.limits.grace);
+            remaining = self.members.kill(self.limits.kill);
+        }
+        Outcome { stopped: None, ended: self.ended, ran, left_behind, remaining }
+    }
+
+    fn capture(
+        &self,
+        reason: Reason,
+        dumps: Vec<Dump>,
+        expired: Instant,
+        observer: &mut dyn Observer,
+    ) -> Captured {
+        let ran = self.started.elapsed();
+        let mut living = self.members.living();
+        living.sort_by_key(|process| (!uses_cuda(process.pid), process.pid));
+        let skipped = living.len().saturating_sub(MOST_PROCESSES);
+        living.truncate(MOST_PROCESSES);
+        let stacks = living.iter().map(|process| capture(process.pid, self.limits.stacks)).collect();
+        let dumps = if dumps.is_empty() { self.dump(observer) } else { dumps };
+        Captured { reason, ran, stacks, skipped, dumps, expired }
+    }
+
+    /// Dumps every process that has the CUDA driver loaded or a dump pipe.
+    fn dump(&self, observer: &mut dyn Observer) -> Vec<Dump> {
+        let Some(folder) = &self.folder else { return Vec::new() };
+        let request = |process: Process| DumpRequest {
+            pid: process.pid,
+            pipe: folder.pipe(process.pid),
+            core: folder.core(process.pid),
+        };
+        let wanted = |request: &DumpRequest| request.pipe.exists() || uses_cuda(request.pid);
+        let requests: Vec<DumpRequest> =
+            self.members.living().into_iter().map(request).filter(wanted).collect();
+        if requests.is_empty() {
+            return Vec::new();
+        }
+        observer.progress("the driver writes what the GPU stands on");
+        let mut told = Instant::now();
+        let mut progress = |bytes: u64| {
+            if told.elapsed() > Duration::from_millis(500) {
+                told = Instant::now();
+                observer.progress(&format!("GPU core dump: {} MB so far", bytes / 1_000_000));
+            }
+        };
+        let interrupt: Option<BorrowedFd<'_>> = self.signals.as_ref().map(Signals::ending);
+        request_dumps(&requests, self.limits.dump_silence, self.limits.dump, interrupt, &mut progress)
+    }
+
+    fn look_for_progress(
+        &mut self,
+        window: Duration,
+        observer: &mut dyn Observer,
+    ) -> Option<(Reason, Vec<Dump>)> {
+        let mut after = self.dump(observer);
+        let good = |dumps: &[Dump]| dumps.iter().any(|dump| dump.error.is_none());
+        if good(&self.before)
+            && good(&after)
+            && let Judgement::Standstill(judged) = observer.judge(&self.before, &after)
+        {
+            return Some((Reason::NoProgress { window, judged }, after));
+        }
+        // The next dump gets the same name.
+        for dump in &mut after {
+            let kept = dump.core.with_extension("before");
+            if fs::rename(&dump.core, &kept).is_ok() {
+                dump.core = kept;
+            }
+        }
+        self.before = after;
+        None
+    }
+}

@@ -1,0 +1,75 @@
+/* A stand-in for the CUDA driver's dump thread: makes the pipe, and writes a file when something is written to it.
+ * MODE: full (a whole ELF file, then abort), stays (a whole file, goes on), cut (half a file, then silence),
+ * silent (nothing), crash (half a file, then the process dies), disk (writes until the disk is full). */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *mode;
+
+static void expand(const char *pattern, char *out, size_t size) {
+    const char *mark = strstr(pattern, "%p");
+    if (!mark) exit(3);
+    snprintf(out, size, "%.*s%d%s", (int)(mark - pattern), pattern, (int)getpid(), mark + 2);
+}
+
+static void put(unsigned char *at, unsigned long value, int bytes) {
+    for (int i = 0; i < bytes; ++i) at[i] = (unsigned char)(value >> (8 * i));
+}
+
+static void *dump(void *unused) {
+    char pipe[4096], core[4096];
+    static unsigned char file[1 << 16], buffer[1 << 16];
+    expand(getenv("CUDA_COREDUMP_PIPE"), pipe, sizeof pipe);
+    expand(getenv("CUDA_COREDUMP_FILE"), core, sizeof core);
+    if (mkfifo(pipe, 0600)) exit(4);
+    puts("ready");
+    fflush(stdout);
+    int in;
+again:
+    in = open(pipe, O_RDONLY);
+    long wanted = 1 << 20;
+    while (wanted > 0) {
+        long got = read(in, buffer, sizeof buffer);
+        if (got <= 0) break;
+        wanted -= got;
+    }
+    close(in);
+    if (!strcmp(mode, "silent")) return unused;
+    int out = open(core, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (!strcmp(mode, "disk")) {
+        while (write(out, buffer, sizeof buffer) > 0) {}
+        abort();
+    }
+    /* An ELF header, one section of 4096 bytes, the section table. */
+    memcpy(file, "\x7f" "ELF\x02\x01\x01", 7);
+    put(file + 40, 8192, 8);
+    put(file + 58, 64, 2);
+    put(file + 60, 2, 2);
+    put(file + 8192 + 64 + 4, 1, 4);
+    put(file + 8192 + 64 + 24, 4096, 8);
+    put(file + 8192 + 64 + 32, 4096, 8);
+    int whole = !strcmp(mode, "full") || !strcmp(mode, "stays");
+    long size = whole ? 8192 + 128 : 5000;
+    if (write(out, file, size) != size) abort();
+    if (!strcmp(mode, "cut")) return unused;
+    if (!strcmp(mode, "crash")) raise(SIGKILL);
+    close(out);
+    if (!strcmp(mode, "full")) abort();
+    goto again;
+}
+
+int main(int argc, char **argv) {
+    pthread_t thread;
+    mode = argc > 1 ? argv[1] : "full";
+    if (!getenv("CUDA_ENABLE_USER_TRIGGERED_COREDUMP")) return 5;
+    /* A child that hangs is dumped as well. */
+    if (argc > 2 && fork() == 0) mode = "full";
+    pthread_create(&thread, 0, dump, 0);
+    for (;;) pause();
+}

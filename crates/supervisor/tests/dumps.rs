@@ -1,0 +1,81 @@
+//! Dumps on demand, with a stand-in for the driver.
+
+mod common;
+
+use std::process::Command;
+use std::time::Duration;
+
+use common::{Keep, compiled, plan};
+use standstill_supervisor::{Ended, Judgement, Outcome, Reason, run};
+
+const LIMIT: Duration = Duration::from_millis(400);
+
+fn go(arguments: &[&str]) -> (Outcome, Keep) {
+    let mut command = Command::new(compiled("dumping"));
+    command.args(arguments);
+    let mut keep = Keep::default();
+    let outcome = run(plan(command, LIMIT), &mut keep).unwrap();
+    assert!(outcome.remaining.is_empty());
+    if let Some(folder) = &keep.folder {
+        assert!(!folder.exists(), "temporary files are gone");
+    }
+    (outcome, keep)
+}
+
+#[test]
+fn a_dump_is_taken() {
+    let (outcome, keep) = go(&["full"]);
+    assert_eq!(outcome.ended, Some(Ended::Signalled(6)));
+    let (_, bytes, there, error) = &keep.dumps[0];
+    assert_eq!((*bytes, *there, error.as_str()), (8320, true, ""));
+}
+
+#[test]
+fn a_program_that_goes_on_is_ended() {
+    let (outcome, keep) = go(&["stays"]);
+    assert_eq!(outcome.ended, Some(Ended::Signalled(15)));
+    assert_eq!((keep.dumps[0].1, keep.dumps[0].3.as_str()), (8320, ""));
+}
+
+#[test]
+fn dumps_that_fail_do_not_hang() {
+    for (mode, expected) in [
+        ("silent", "the driver wrote no dump within 0 s"),
+        ("cut", "the driver stopped writing after 5000 bytes"),
+        ("crash", "the driver stopped writing after 5000 bytes"),
+    ] {
+        let (_, keep) = go(&[mode]);
+        assert_eq!(keep.dumps[0].3, expected, "{mode}");
+    }
+}
+
+#[test]
+fn children_are_dumped_too() {
+    let (_, keep) = go(&["full", "fork"]);
+    assert_eq!(keep.dumps.len(), 2, "{:?}", keep.dumps);
+    assert!(keep.dumps.iter().all(|dump| dump.1 == 8320 && dump.3.is_empty()), "{:?}", keep.dumps);
+}
+
+#[test]
+fn no_progress_is_judged_by_two_dumps() {
+    let mut plan = plan(Command::new(compiled("dumping")), Duration::from_secs(60));
+    plan.command.arg("stays");
+    plan.limits.no_progress = Some(LIMIT);
+    let mut keep = Keep { judgement: Some(Judgement::Standstill("by the test".into())), ..Keep::default() };
+    let outcome = run(plan, &mut keep).unwrap();
+    assert_eq!(keep.judged, 1);
+    assert_eq!(outcome.stopped, Some(Reason::NoProgress { window: LIMIT, judged: "by the test".into() }));
+    // The dump that it was judged by is the one to explain.
+    assert_eq!((keep.dumps[0].1, keep.dumps[0].2), (8320, true));
+}
+
+#[test]
+fn a_program_that_makes_progress_runs_on() {
+    let mut plan = plan(Command::new(compiled("dumping")), 5 * LIMIT);
+    plan.command.arg("stays");
+    plan.limits.no_progress = Some(LIMIT);
+    let mut keep = Keep::default();
+    let outcome = run(plan, &mut keep).unwrap();
+    assert!(keep.judged >= 2);
+    assert_eq!(outcome.stopped, Some(Reason::TimeLimit(5 * LIMIT)));
+}
