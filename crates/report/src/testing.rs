@@ -143,6 +143,31 @@ fn junit() {
 }
 
 #[test]
+fn html() {
+    let (report, sources) = report();
+    insta::assert_snapshot!(crate::to_html(&report, &sources));
+}
+
+/// One block more than the card holds: the blocks are cells, and nothing of the page comes from outside.
+#[test]
+fn html_of_a_full_card() {
+    let mut finding = Finding::new(Rule::GridResidency, "k", "more blocks than fit: <1056> & \"1\"");
+    let mut graph = WaitGraph::default();
+    let resident = graph.node(Node::Blocks(ThreadRanges::from_members(0..1056)));
+    let waiting = graph.node(Node::Blocks(ThreadRanges::from_members([1056])));
+    let slot = graph.node(Node::ResidencySlot { capacity: 1056 });
+    graph.edge(resident, waiting, "spin on `arrived` (line 7)", 7);
+    graph.edge(waiting, slot, "wait for a slot", 0);
+    graph.edge(slot, resident, "is held by", 0);
+    finding.waits = Some(graph);
+    let report = Report { findings: merge("f", vec![finding]), ..Report::default() };
+    let page = crate::to_html(&report, &MemorySources::default());
+    assert_eq!(page.matches("title=\"block ").count(), 1057);
+    assert!(page.contains("&lt;1056&gt; &amp; &quot;1&quot;"));
+    assert!(!page.contains("http"), "the page must work without a network");
+}
+
+#[test]
 fn sarif() {
     let text = crate::to_sarif(&report().0).unwrap();
     // The published schema's pattern of a language has a stray bracket that strict parsers refuse.

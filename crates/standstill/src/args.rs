@@ -122,6 +122,9 @@ pub(crate) struct OutputArgs {
     /// Write the report to a file
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Also write the report as one HTML page with pictures of who waits for whom
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// Colour the text
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     pub(crate) color: Color,

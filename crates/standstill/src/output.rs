@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use standstill_report::{Report, TextOptions, render_errors, render_text, to_json, to_junit, to_sarif};
+use standstill_report::{Report, TextOptions, render_errors, render_text, to_html, to_json, to_junit, to_sarif};
 
 use crate::args::{Color, Format, OutputArgs};
 use crate::disk::DiskSources;
@@ -24,22 +24,26 @@ pub(crate) fn write(report: &Report, sources: &DiskSources, arguments: &OutputAr
             return BAD_INPUT;
         }
     };
-    match &arguments.output {
+    let page = arguments.html.as_deref().map(|path| save(path, &to_html(report, sources)));
+    match arguments.output.as_deref().map(|path| save(path, &text)) {
         None => print(&text),
-        Some(path) => {
-            if let Err(error) = std::fs::write(path, &text) {
-                fail(&format!(
-                    "{}: the report cannot be written there: {}",
-                    path.display(),
-                    reason(path, &error)
-                ));
-                // What was found must not be lost.
-                print(&text);
-                return BAD_INPUT;
-            }
+        Some(true) => {}
+        Some(false) => {
+            // What was found must not be lost.
+            print(&text);
+            return BAD_INPUT;
         }
     }
-    exit
+    if page == Some(false) { BAD_INPUT } else { exit }
+}
+
+/// Writes a report to a file, or says why it cannot.
+fn save(path: &Path, text: &str) -> bool {
+    let written = std::fs::write(path, text);
+    if let Err(error) = &written {
+        fail(&format!("{}: the report cannot be written there: {}", path.display(), reason(path, error)));
+    }
+    written.is_ok()
 }
 
 fn reason(path: &Path, error: &std::io::Error) -> String {
