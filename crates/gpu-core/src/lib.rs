@@ -7,17 +7,28 @@
 //! Reading is tolerant: what cannot be read is a [`Problem`] with its place, and the rest is used.
 
 mod bytes;
+mod code;
 mod dump;
 mod elf;
 mod error;
 mod layout;
+mod lines;
+mod loops;
+mod mbarrier;
+mod memory;
+mod position;
 mod read;
+mod sass;
 mod source;
 
+pub use code::{Code, Function, Place, SourceLine};
 pub use dump::{
     BarrierNote, Block, ConstantBank, Context, Convergence, Device, Dump, Grid, GridStatus, Lane, LaneState,
     Memory, Meta, Module, Warp, words,
 };
 pub use error::{Problem, ProblemKind, Problems, ReadError};
+pub use mbarrier::MbarrierWord;
+pub use memory::Location;
+pub use position::{Count, Doing, GridState, Group, Ptx, positions};
 pub use read::read;
 pub use source::{Extent, Source};

@@ -16,7 +16,7 @@ pub trait Source: Sync {
     fn read(&self, offset: u64, length: usize) -> io::Result<Cow<'_, [u8]>>;
 }
 
-impl Source for [u8] {
+impl Source for &[u8] {
     fn size(&self) -> u64 {
         self.len() as u64
     }
