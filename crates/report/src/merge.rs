@@ -4,16 +4,18 @@ use std::collections::HashMap;
 
 use standstill_findings::{Finding, Rule};
 
-use crate::{Reported, base_name};
+use crate::Reported;
+use crate::names::BaseNames;
 
 /// Sorts the findings of one input by place and merges those of one rule at one primary place in
 /// instantiations of one template. The worst of them is the one that is shown.
 pub fn merge(input: &str, mut findings: Vec<Finding>) -> Vec<Reported> {
     findings.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
     let mut groups: HashMap<GroupKey, usize> = HashMap::new();
+    let mut names = BaseNames::default();
     let mut merged: Vec<Reported> = Vec::new();
     for finding in findings {
-        let known = *groups.entry(group_key(&finding)).or_insert(merged.len());
+        let known = *groups.entry(group_key(&finding, &mut names)).or_insert(merged.len());
         match merged.get_mut(known) {
             None => merged.push(Reported { input: input.to_owned(), finding, instances: Vec::new() }),
             Some(first) => {
@@ -29,9 +31,9 @@ pub fn merge(input: &str, mut findings: Vec<Finding>) -> Vec<Reported> {
 
 type GroupKey = (Rule, String, u32, u32, String);
 
-fn group_key(finding: &Finding) -> GroupKey {
+fn group_key(finding: &Finding, names: &mut BaseNames) -> GroupKey {
     let (file, line, column) = place(finding);
-    (finding.rule, file.to_owned(), line, column, base_name(&finding.kernel))
+    (finding.rule, file.to_owned(), line, column, names.of(&finding.kernel).to_owned())
 }
 
 fn place(finding: &Finding) -> (&str, u32, u32) {

@@ -1,5 +1,7 @@
 //! Names of kernels as a reader knows them.
 
+use std::collections::HashMap;
+
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 
 /// Names longer than this lose the inside of their template arguments in text.
@@ -52,6 +54,22 @@ pub fn base_name(symbol: &str) -> String {
     let name = display_name(symbol).replace("(anonymous namespace)", "");
     let plain = without_arguments(&name, 1).replace("<…>", "");
     plain.rsplit("::").next().unwrap_or(&plain).trim().to_owned()
+}
+
+/// Base names by symbol: many findings lie in one kernel, and template libraries have long names.
+#[derive(Debug, Default)]
+pub(crate) struct BaseNames {
+    known: HashMap<String, String>,
+}
+
+impl BaseNames {
+    /// The same as [`base_name`].
+    pub(crate) fn of(&mut self, symbol: &str) -> &str {
+        if !self.known.contains_key(symbol) {
+            self.known.insert(symbol.to_owned(), base_name(symbol));
+        }
+        self.known.get(symbol).map_or("", String::as_str)
+    }
 }
 
 /// Replaces what stands inside angle brackets from nesting level `depth` on. The brackets of

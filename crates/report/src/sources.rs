@@ -46,8 +46,12 @@ impl<T: Into<String>> From<T> for SourceText {
 
 /// Where each line begins. There is no line behind a last line end.
 fn starts(text: &str) -> Vec<usize> {
-    let behind_ends = text.match_indices('\n').map(|(end, _)| end + 1);
-    std::iter::once(0).chain(behind_ends).filter(|start| *start < text.len()).collect()
+    // A line of PTX has some thirty bytes.
+    let mut starts = Vec::with_capacity(text.len() / 32 + 1);
+    starts.push(0);
+    starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1));
+    starts.pop_if(|start| *start == text.len());
+    starts
 }
 
 /// Texts that are in memory already.

@@ -114,6 +114,35 @@ fn text_without_sources() {
     insta::assert_snapshot!(crate::render_text(&report, &MemorySources::default(), options));
 }
 
+/// Without a line table, what the compiler unrolled has many lines; the notes of one kernel that say the same
+/// are counted, and no error is ever left out.
+#[test]
+fn notes_in_ptx_that_say_the_same_are_counted() {
+    let at = |kernel: &str, line, severity| {
+        let mut finding = undecided(kernel);
+        finding.severity = severity;
+        finding.spans = vec![Span::primary("a.ptx", line, 1, "")];
+        finding
+    };
+    let (int, float) = ("_ZN2ns4scanIiLi256EEEvPT_i", "_ZN2ns4scanIfLi256EEEvPT_i");
+    let mut findings: Vec<Finding> = (0..9).map(|n| at(int, 10 + n, Severity::Note)).collect();
+    findings.extend((0..6).map(|n| at(float, 30 + n, Severity::Note)));
+    findings.extend((0..5).map(|n| at("_Z5otherPi", 50 + n, Severity::Error)));
+    let report = Report { findings: merge("a.ptx", findings), ..Report::default() };
+    let text = |verbose| {
+        let options = TextOptions { verbose, ..TextOptions::default() };
+        crate::render_text(&report, &MemorySources::default(), options)
+    };
+    assert_eq!(text(false).matches("--> a.ptx:").count(), 3 + 5, "{}", text(false));
+    assert!(
+        text(false).contains("12 more notes of N0003 like these in `scan`; --verbose shows all\n"),
+        "{}",
+        text(false)
+    );
+    assert_eq!(text(true).matches("--> a.ptx:").count(), 9 + 6 + 5);
+    assert!(!text(true).contains("more note"));
+}
+
 #[test]
 fn colour_changes_nothing_but_colour() {
     let (report, sources) = report();

@@ -1,10 +1,12 @@
 //! Findings as a compiler would print them, on the reader's own source lines.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use annotate_snippets::{AnnotationKind, Element, Level, Origin, Renderer, Snippet};
-use standstill_findings::{Finding, Known, Platform, PlatformRow, Severity, Span};
+use standstill_findings::{Finding, Known, Platform, PlatformRow, Rule, Severity, Span};
 
+use crate::names::BaseNames;
 use crate::snippet::{Piece, pieces};
 use crate::summary::{counted, summary};
 use crate::{InputError, Report, Reported, Sources, base_name, display_name, shorten};
@@ -39,14 +41,65 @@ pub fn render_text(report: &Report, sources: &dyn Sources, options: TextOptions)
         out.push_str(&render_errors(report, options.color));
         out.push('\n');
     }
+    let mut alike = Alike::default();
     for reported in &report.findings {
+        if !options.verbose && !alike.is_shown(reported) {
+            continue;
+        }
         out.push_str(&render_finding(reported, sources, &renderer, options));
         out.push_str("\n\n");
     }
+    out.push_str(&alike.left_out());
     if !options.quiet {
         out.push_str(&summary(report, options.verbose));
     }
     out
+}
+
+/// Of the notes that say the same of one kernel and its other instantiations, this many are shown.
+const SHOWN_ALIKE: u64 = 3;
+
+/// Counts notes that say the same. In PTX without a line table each copy of one source line that the
+/// compiler unrolled, inlined or instantiated has its own line, and a kernel may have hundreds.
+#[derive(Default)]
+struct Alike<'a> {
+    names: BaseNames,
+    counts: HashMap<(Rule, &'a str, String), u64>,
+    /// The kinds of which some are left out, in the order of the report.
+    left_out: Vec<(Rule, &'a str, String)>,
+}
+
+impl<'a> Alike<'a> {
+    fn is_shown(&mut self, reported: &'a Reported) -> bool {
+        let finding = &reported.finding;
+        let in_ptx = |span: &Span| span.file.ends_with(".ptx") || span.file.contains("!ptx");
+        if finding.severity != Severity::Note || !finding.primary_span().is_some_and(in_ptx) {
+            return true;
+        }
+        let kind = (finding.rule, finding.message.as_str(), self.names.of(&finding.kernel).to_owned());
+        let count = self.counts.entry(kind.clone()).or_insert(0);
+        *count += 1;
+        if *count == SHOWN_ALIKE + 1 {
+            self.left_out.push(kind);
+        }
+        *count <= SHOWN_ALIKE
+    }
+
+    /// How many of each kind were not shown, a line each.
+    fn left_out(&self) -> String {
+        let mut text = String::new();
+        for kind in &self.left_out {
+            let more = self.counts.get(kind).map_or(0, |count| count - SHOWN_ALIKE);
+            let (rule, _, kernel) = kind;
+            let notes = counted(more, "more note");
+            let _ =
+                writeln!(text, "{notes} of {} like these in `{kernel}`; --verbose shows all", rule.code());
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text
+    }
 }
 
 /// What could not be read, one line each.

@@ -151,11 +151,9 @@ fn take(analysis: Analysis, text: &PtxText, checked: &mut Checked) -> Vec<Findin
     analysis.findings
 }
 
-/// Keeps a PTX text that is on no disk when a finding points into it.
+/// Keeps a PTX text when a finding points into it.
 fn keep_shown(text: PtxText, findings: &[Finding], sources: &DiskSources) {
-    let on_disk = Path::new(&text.name).exists();
-    let shown = || findings.iter().flat_map(|f| &f.spans).any(|span| span.file == text.name);
-    if !on_disk && shown() {
+    if findings.iter().flat_map(|f| &f.spans).any(|span| span.file == text.name) {
         sources.insert(text.name, text.text.into());
     }
 }

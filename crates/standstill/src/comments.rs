@@ -54,11 +54,15 @@ fn allows_on(line: &str, rule: Rule) -> bool {
 /// on its line or comes next.
 pub(crate) fn launches(text: &str) -> (Vec<LaunchComment>, Vec<CommentError>) {
     let (mut found, mut errors) = (Vec::new(), Vec::new());
-    let mut from = 0;
-    while let Some(at) = text.get(from..).and_then(|rest| rest.find(MARK)).map(|at| at + from) {
+    let mut done = 0;
+    // Nearly all of many megabytes is no such comment.
+    for at in memchr::memmem::find_iter(text.as_bytes(), MARK) {
+        if at < done {
+            continue;
+        }
         let start = text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
         let end = text.get(at..).and_then(|rest| rest.find('\n')).map_or(text.len(), |end| end + at);
-        from = end;
+        done = end;
         let line = text.get(start..end).unwrap_or_default();
         for inner in calls(line, "launch") {
             let number = || text.get(..start).map_or(0, |before| before.matches('\n').count() as u32) + 1;
