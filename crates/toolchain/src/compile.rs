@@ -112,7 +112,7 @@ impl CompileError {
 }
 
 /// Flags of nvcc and clang that choose the architecture.
-const ARCH_FLAGS: [&str; 7] = [
+pub(crate) const ARCH_FLAGS: [&str; 7] = [
     "-arch",
     "--gpu-architecture",
     "-gencode",
@@ -129,24 +129,13 @@ impl Compiler {
     /// # Errors
     /// When the source cannot be read, or the compiler cannot be started or fails.
     pub fn compile(&self, request: &Request<'_>) -> Result<Compiled, CompileError> {
-        let source_error = |error| CompileError::Source { path: request.source.to_owned(), error };
-        let metadata = fs::metadata(request.directory.join(request.source)).map_err(source_error)?;
-        if metadata.is_dir() {
-            return Err(source_error(io::Error::from(io::ErrorKind::IsADirectory)));
-        }
+        let passed = checked_source(request)?;
+        let program = program_of(self)?;
         let start_error = |error| CompileError::Start { path: self.path.clone(), error };
-        // Compilers that are named by a relative path must be found from the other folder too.
-        let program = std::path::absolute(&self.path).map_err(start_error)?;
         let temporary =
             tempfile::Builder::new().prefix("standstill-").tempdir().map_err(CompileError::Temporary)?;
         let output_path = temporary.path().join("out.ptx");
 
-        // A name that begins with a hyphen would be taken for a flag.
-        let passed = if request.source.as_os_str().as_encoded_bytes().starts_with(b"-") {
-            Path::new(".").join(request.source)
-        } else {
-            request.source.to_owned()
-        };
         let arguments = self.arguments(request, &passed, &output_path);
         let command_line = process::command_line(&self.path, arguments.iter().map(OsString::as_os_str));
 
@@ -232,13 +221,34 @@ impl Compiler {
     }
 }
 
+/// The source's path as it is passed to a compiler, where the file can be read.
+pub(crate) fn checked_source(request: &Request<'_>) -> Result<PathBuf, CompileError> {
+    let source_error = |error| CompileError::Source { path: request.source.to_owned(), error };
+    let metadata = fs::metadata(request.directory.join(request.source)).map_err(source_error)?;
+    if metadata.is_dir() {
+        return Err(source_error(io::Error::from(io::ErrorKind::IsADirectory)));
+    }
+    // A name that begins with a hyphen would be taken for a flag.
+    if request.source.as_os_str().as_encoded_bytes().starts_with(b"-") {
+        Ok(Path::new(".").join(request.source))
+    } else {
+        Ok(request.source.to_owned())
+    }
+}
+
+/// The compiler's absolute path: one that is named by a relative path must be found from another folder too.
+pub(crate) fn program_of(compiler: &Compiler) -> Result<PathBuf, CompileError> {
+    std::path::absolute(&compiler.path)
+        .map_err(|error| CompileError::Start { path: compiler.path.clone(), error })
+}
+
 /// Whether `flag` is `name`, alone or with its value behind `=`.
-fn matches_flag(flag: &str, name: &str) -> bool {
+pub(crate) fn matches_flag(flag: &str, name: &str) -> bool {
     flag.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
 }
 
 /// What may help against a failure that is not in the source.
-fn hint(printed: &str) -> &'static str {
+pub(crate) fn hint(printed: &str) -> &'static str {
     if printed.contains("Failed to preprocess host compiler properties")
         || printed.contains("No supported host compiler")
         || printed.contains("Cannot find compiler")
