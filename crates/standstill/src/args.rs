@@ -17,6 +17,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Find faults that a kernel's code alone decides
     Check(Box<CheckArgs>),
+    /// Run a program under a watchdog; a hang becomes a report
+    Run(Box<crate::run::RunArgs>),
     /// Explain a rule: its shape, why it happens, and the right pattern
     Explain {
         /// The rule's code or name, such as E0009 or divergent-barrier

@@ -235,7 +235,7 @@ fn assemble(arguments: &CheckArgs, checked: Vec<Checked>) -> Report {
 }
 
 /// The command line, quoted so that a shell reads it back.
-fn command_line() -> String {
+pub(crate) fn command_line() -> String {
     let quoted = |argument: std::ffi::OsString| {
         let argument = argument.to_string_lossy().into_owned();
         let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);

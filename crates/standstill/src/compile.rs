@@ -1,10 +1,10 @@
 //! From a `.cu` file to PTX.
 
 use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use standstill_toolchain::{Compiled, Compiler, Environment, Request, fetch, locate, split_flags};
+use standstill_toolchain::{Built, Compiled, Compiler, Environment, Request, Runtime, fetch, locate, split_flags};
 
 use crate::args::CompilerArgs;
 
@@ -23,6 +23,21 @@ impl<'a> Toolchain<'a> {
 
     /// Compiles the device code of `source` to PTX. The error says what to do.
     pub(crate) fn compile(&self, source: &Path) -> Result<Compiled, String> {
+        let (compiler, flags, directory) = self.prepared()?;
+        let request =
+            Request { source, arch: &self.arguments.arch, flags: &flags, directory: &directory };
+        compiler.compile(&request).map_err(|error| error.to_string())
+    }
+
+    /// Builds an executable from `source`. The error says what to do.
+    pub(crate) fn build(&self, source: &Path, arch: &str, runtime: Runtime, output: &Path) -> Result<Built, String> {
+        let (compiler, flags, directory) = self.prepared()?;
+        let request = Request { source, arch, flags: &flags, directory: &directory };
+        compiler.build(&request, runtime, output).map_err(|error| error.to_string())
+    }
+
+    /// The compiler, its further flags, and the folder to run it in.
+    fn prepared(&self) -> Result<(&Compiler, Vec<String>, PathBuf), String> {
         let flags: Vec<Vec<String>> = self
             .arguments
             .cflags
@@ -32,9 +47,7 @@ impl<'a> Toolchain<'a> {
             .map_err(|error| format!("--cflags: {error}"))?;
         let compiler = self.compiler.get_or_init(|| self.find()).as_ref().map_err(Clone::clone)?;
         let directory = std::env::current_dir().map_err(|error| format!("no current folder: {error}"))?;
-        let request =
-            Request { source, arch: &self.arguments.arch, flags: &flags.concat(), directory: &directory };
-        compiler.compile(&request).map_err(|error| error.to_string())
+        Ok((compiler, flags.concat(), directory))
     }
 
     fn find(&self) -> Result<Compiler, String> {

@@ -167,7 +167,7 @@ fn load_container(contents: &Contents<'_>, shown: &str, loaded: &mut Loaded) {
     }
 }
 
-fn sha256(bytes: &[u8]) -> String {
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     use std::fmt::Write;
 
     use sha2::Digest;

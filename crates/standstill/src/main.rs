@@ -16,6 +16,7 @@ mod headers;
 mod input;
 mod launch;
 mod output;
+mod run;
 
 use std::process::ExitCode;
 
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     let cli = args::Cli::parse();
     let code = match cli.command {
         args::Command::Check(arguments) => check::check(&arguments),
+        args::Command::Run(arguments) => run::run(&arguments),
         args::Command::Explain { rule } => explain::explain(&rule),
         args::Command::Rules => explain::rules(),
     };

@@ -38,7 +38,7 @@ pub(crate) fn write(report: &Report, sources: &DiskSources, arguments: &OutputAr
 }
 
 /// Writes a report to a file, or says why it cannot.
-fn save(path: &Path, text: &str) -> bool {
+pub(crate) fn save(path: &Path, text: &str) -> bool {
     let written = std::fs::write(path, text);
     if let Err(error) = &written {
         fail(&format!("{}: the report cannot be written there: {}", path.display(), reason(path, error)));
@@ -50,7 +50,7 @@ fn reason(path: &Path, error: &std::io::Error) -> String {
     if path.is_dir() { "it is a directory".to_owned() } else { error.to_string() }
 }
 
-fn render(
+pub(crate) fn render(
     report: &Report,
     sources: &DiskSources,
     arguments: &OutputArgs,
@@ -74,7 +74,7 @@ fn render(
     }
 }
 
-fn colored(choice: Color, stream: &impl anstream::stream::RawStream) -> bool {
+pub(crate) fn colored(choice: Color, stream: &impl anstream::stream::RawStream) -> bool {
     match choice {
         Color::Always => true,
         Color::Never => false,

@@ -1,0 +1,232 @@
+//! `run`: a program under the watchdog, and what it stood on when it had to be stopped.
+
+mod duration;
+mod gpu;
+mod host;
+mod program;
+mod report;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+use standstill_report::Report;
+use standstill_supervisor::{Captured, Dump, Judgement, Limits, Observer, Outcome, Plan, Reason};
+
+use crate::args::{CompilerArgs, OutputArgs, VerdictArgs};
+use crate::disk::DiskSources;
+use crate::output::{fail, say};
+
+pub(crate) use gpu::{Explained, explain};
+pub(crate) use host::{HostReport, host_section};
+
+/// The watchdog ended the program.
+const STOPPED: u8 = 124;
+/// Standstill itself failed.
+const FAILED: u8 = 125;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 124 the watchdog ended the program, 1 findings, otherwise the program's own (128 + signal); \
+                        125 standstill failed, 126 the program cannot be executed, 127 it was not found.")]
+pub(crate) struct RunArgs {
+    /// A CUDA source (.cu), which is compiled first, or a program; then its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "FILE.cu | -- PROGRAM")]
+    pub(crate) command: Vec<OsString>,
+
+    #[command(flatten)]
+    pub(crate) watch: WatchArgs,
+    #[command(flatten)]
+    pub(crate) compiler: CompilerArgs,
+    #[command(flatten)]
+    pub(crate) verdict: VerdictArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Watchdog")]
+pub(crate) struct WatchArgs {
+    /// Where the program's GPU work runs
+    #[arg(long, value_enum, default_value_t = DeviceChoice::Auto)]
+    pub(crate) device: DeviceChoice,
+    /// Stop the program after this time: 5s, 500ms, 2m, 1h
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    pub(crate) timeout: Option<Duration>,
+    /// Stop the program when its GPU work stands still for this time: looks at the GPU that often (a pause of a
+    /// fraction of a second each), and compares
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    pub(crate) no_progress: Option<Duration>,
+    /// From asking the program to end to killing it
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "2s")]
+    pub(crate) grace: Duration,
+    /// Leave shared memory out of the GPU's dump: smaller, but flags and mbarriers there stay unknown
+    #[arg(long)]
+    pub(crate) light_dump: bool,
+    /// Keep the dumps and the report in this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) evidence: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeviceChoice {
+    /// A card when there is one, else the software GPU
+    Auto,
+    /// The software GPU
+    Sim,
+    /// The card
+    Gpu,
+}
+
+/// Where GPU work runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Device {
+    Card,
+    Software,
+}
+
+impl DeviceChoice {
+    fn device(self) -> Device {
+        match self {
+            DeviceChoice::Gpu => Device::Card,
+            DeviceChoice::Sim => Device::Software,
+            DeviceChoice::Auto if program::has_card() => Device::Card,
+            DeviceChoice::Auto => Device::Software,
+        }
+    }
+}
+
+/// Runs the program; gives the exit code.
+pub(crate) fn run(arguments: &RunArgs) -> u8 {
+    match arguments.watch.device.device() {
+        Device::Card => run_on_card(arguments),
+        Device::Software => {
+            let missing = if arguments.watch.device == DeviceChoice::Auto {
+                "there is no NVIDIA card here, and this build has no software GPU"
+            } else {
+                "this build has no software GPU"
+            };
+            fail(&format!(
+                "{missing}. `standstill check FILE` finds what the code alone decides; \
+                 `--device gpu` starts the program all the same"
+            ));
+            FAILED
+        }
+    }
+}
+
+fn run_on_card(arguments: &RunArgs) -> u8 {
+    let prepared = match program::prepare(&arguments.command, &arguments.compiler) {
+        Ok(prepared) => prepared,
+        Err(message) => {
+            fail(&message);
+            return FAILED;
+        }
+    };
+    let watch = &arguments.watch;
+    let limits = Limits {
+        time: watch.timeout,
+        no_progress: watch.no_progress,
+        grace: watch.grace,
+        ..Limits::default()
+    };
+    let plan = Plan {
+        command: prepared.command(),
+        limits,
+        dumps: true,
+        light_dumps: watch.light_dump,
+        owns_process: true,
+    };
+    let mut watcher = Watcher::new(arguments, &prepared);
+    match standstill_supervisor::run(plan, &mut watcher) {
+        Ok(outcome) => watcher.finish(&outcome),
+        Err(error) => {
+            fail(&error.to_string());
+            error.exit_code()
+        }
+    }
+}
+
+/// Collects what the supervisor tells, and reports it.
+struct Watcher<'a> {
+    arguments: &'a RunArgs,
+    sources: DiskSources,
+    report: Report,
+    host: Option<HostReport>,
+    shown: bool,
+}
+
+impl<'a> Watcher<'a> {
+    fn new(arguments: &'a RunArgs, prepared: &program::Prepared) -> Watcher<'a> {
+        let mut report = Report { fail_on: arguments.verdict.fail_on.severity(), ..Report::default() };
+        report.evidence = prepared.evidence();
+        Watcher { arguments, sources: DiskSources::default(), report, host: None, shown: false }
+    }
+
+    fn finish(mut self, outcome: &Outcome) -> u8 {
+        self.report.program_exit = outcome.ended.map_or(-1, |ended| i32::from(ended.exit_code()));
+        let failed = self.report.findings.iter().any(|reported| self.report.fails(&reported.finding));
+        let exit = match (&outcome.stopped, outcome.ended) {
+            (Some(Reason::Interrupted { signal }), _) => u8::try_from(128 + signal).unwrap_or(STOPPED),
+            (Some(_), _) => STOPPED,
+            (None, _) if failed => 1,
+            (None, Some(ended)) => ended.exit_code(),
+            (None, None) => FAILED,
+        };
+        self.report.exit = i32::from(exit);
+        for process in &outcome.left_behind {
+            say(&format!(
+                "standstill: the program had ended and left process {} ({}) running; it was ended too",
+                process.pid, process.name
+            ));
+        }
+        for process in &outcome.remaining {
+            let place = match process.kernel_function.as_str() {
+                "" => String::new(),
+                function => format!(" in {function}"),
+            };
+            say(&format!(
+                "standstill: process {} ({}) does not end: the kernel holds it (state {}{place})",
+                process.pid, process.name, process.state
+            ));
+        }
+        if !self.shown && (outcome.stopped.is_some() || report::wanted_always(&self.arguments.output)) {
+            report::write(&self.report, self.host.as_ref(), &self.sources, &self.arguments.output);
+        }
+        exit
+    }
+}
+
+impl Observer for Watcher<'_> {
+    fn progress(&mut self, line: &str) {
+        report::progress(line);
+    }
+
+    fn captured(&mut self, captured: &Captured) {
+        let explained = explain(&captured.dumps, &self.arguments.verdict, &self.sources);
+        let host = host_section(captured, &explained);
+        explained.add_to(&mut self.report);
+        self.report.exit = i32::from(STOPPED);
+        if let Some(folder) = &self.arguments.watch.evidence
+            && let Err(error) = report::keep_dumps(folder, &captured.dumps)
+        {
+            fail(&format!("{}: the dumps cannot be kept there: {error}", folder.display()));
+        }
+        self.host = Some(host);
+        // A person waits for the explanation; a script for the whole document.
+        if report::is_text(&self.arguments.output) {
+            if let Some(host) = &mut self.host {
+                host.explained_after = captured.expired.elapsed();
+            }
+            report::write(&self.report, self.host.as_ref(), &self.sources, &self.arguments.output);
+            self.shown = true;
+        }
+    }
+
+    fn judge(&mut self, before: &[Dump], after: &[Dump]) -> Judgement {
+        let start = Instant::now();
+        let judgement = gpu::judge(before, after);
+        report::progress(&format!("compared two states of the GPU in {:.1} s", start.elapsed().as_secs_f64()));
+        judgement
+    }
+}
