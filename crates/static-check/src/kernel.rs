@@ -113,9 +113,10 @@ fn concerns(function: &Function) -> bool {
 
 /// Evaluates the conditions of branches that look as if they differed between threads.
 fn prove_branches(body: &Body, launch: &Launch, uniformity: &Uniformity, proved: &mut Proved) {
-    let Some(mut values) = ThreadValues::new(body, launch) else { return };
+    let mut values = ThreadValues::new(body, launch).unwrap_or_else(|| ThreadValues::of_rows(body, launch));
+    let wanted = if launch.block.is_some() { Agreement::Block } else { Agreement::Warp };
     for &block in body.flow.reverse_postorder() {
-        if uniformity.branch(block) < Agreement::Block
+        if uniformity.branch(block) < wanted
             && let Some(condition) = body.ssa.terminator(block)
         {
             values.prove(uniformity, condition, proved);

@@ -1,6 +1,8 @@
 //! Values as functions of the thread's place in its block: exact where the block's shape is known, and as
 //! «thread part plus uniform part» where some of it is not.
 
+mod split;
+
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
@@ -10,8 +12,10 @@ use standstill_kernel_ir::{
     Special, ValueDef, ValueId, evaluate,
 };
 
+use split::{Split, gcd};
+
 use crate::body::Body;
-use crate::launch::{Launch, WARP_SIZE};
+use crate::launch::{Launch, MAXIMUM_BLOCK, WARP_SIZE};
 use crate::uniformity::{Agreement, Proved, Uniformity};
 
 /// How deep an expression is followed.
@@ -23,24 +27,25 @@ pub(crate) struct ThreadValues<'a> {
     launch: &'a Launch,
     shape: [u32; 3],
     threads: u32,
+    /// The block's shape is not known; it is taken to be rows of whole warps.
+    rows: bool,
     known: FxHashMap<ValueId, Option<Rc<[u64]>>>,
-}
-
-/// A value as a part that only depends on the thread's place in its block, plus a part that all threads of
-/// the block agree on and that is a multiple of `divisor` (0: there is none).
-#[derive(Debug, Clone)]
-struct Split {
-    lowest: i64,
-    highest: i64,
-    parts: Rc<[i64]>,
-    divisor: u64,
 }
 
 impl<'a> ThreadValues<'a> {
     /// `None` when the block's shape is not known.
     pub(crate) fn new(body: &'a Body, launch: &'a Launch) -> Option<ThreadValues<'a>> {
         let shape = launch.block?;
-        Some(ThreadValues { body, launch, shape, threads: launch.threads()?, known: FxHashMap::default() })
+        let threads = launch.threads()?;
+        Some(ThreadValues { body, launch, shape, threads, rows: false, known: FxHashMap::default() })
+    }
+
+    /// For a block whose shape is not known: its warps are taken to lie along x, as they do in blocks of one
+    /// dimension and wherever the width is a multiple of the warp size. That tells what threads of a warp
+    /// agree on, and nothing of the block.
+    pub(crate) fn of_rows(body: &'a Body, launch: &'a Launch) -> ThreadValues<'a> {
+        let shape = [MAXIMUM_BLOCK, 1, 1];
+        ThreadValues { body, launch, shape, threads: MAXIMUM_BLOCK, rows: true, known: FxHashMap::default() }
     }
 
     /// The value in each thread of the block, where the thread's place and constants determine it.
@@ -124,6 +129,7 @@ impl<'a> ThreadValues<'a> {
         let grid = |axis: u8, of: Option<[u32; 3]>| of.and_then(|of| of.get(usize::from(axis)).copied());
         let each = |f: &dyn Fn(u32) -> u32| Some((0..self.threads).map(|t| u64::from(f(t))).collect());
         match special {
+            Special::Tid(1..) | Special::Ntid(_) | Special::WarpId if self.rows => None,
             Special::Tid(0) => each(&|t| t % x),
             Special::Tid(1) => each(&|t| t / x % y),
             Special::Tid(_) => each(&|t| t / x / y),
@@ -146,25 +152,25 @@ impl<'a> ThreadValues<'a> {
     /// Evaluates a condition and the conditions that it is put together from; keeps in `proved` what is more
     /// uniform than its operands tell.
     pub(crate) fn prove(&mut self, uniformity: &Uniformity, condition: ValueId, proved: &mut Proved) {
+        let wanted = if self.rows { Agreement::Warp } else { Agreement::Block };
         let mut queue = vec![condition];
         let mut next = 0;
         while let Some(&value) = queue.get(next) {
             next += 1;
             let before = uniformity.value(value);
-            if before >= Agreement::Block || queue.len() > 256 {
+            if before >= wanted || queue.len() > 256 {
                 continue;
             }
             let after = match self.vector(value) {
                 Some(vector) => agreement_of(&vector),
                 None if self.comparison_is_uniform(uniformity, value) => Agreement::Block,
-                None if self
-                    .split(uniformity, value, 0)
-                    .is_some_and(|split| split.lowest == split.highest) =>
-                {
-                    Agreement::Block
-                }
-                None => Agreement::Thread,
+                None => match self.split(uniformity, value, 0) {
+                    Some(split) if split.lowest == split.highest => Agreement::Block,
+                    Some(split) => agreement_of(&split.parts),
+                    None => Agreement::Thread,
+                },
             };
+            let after = if self.rows { after.min(Agreement::Warp) } else { after };
             if after > before {
                 proved.insert(value, after);
             }
@@ -245,7 +251,9 @@ impl<'a> ThreadValues<'a> {
             Operand::Immediate(bits) => Some(Split::exact(self.threads, bits as i64)),
             operand @ Operand::Special(special) => match self.special(special) {
                 Some(vector) => Split::of(&vector),
-                None if Self::block_agrees(operand) => Some(Split::uniform(self.threads, 1)),
+                None if Self::block_agrees(operand) => {
+                    Some(Split::uniform(self.threads, self.divisor_of_operand(operand)))
+                }
                 None => None,
             },
             _ => None,
@@ -392,6 +400,7 @@ impl<'a> ThreadValues<'a> {
     fn divisor_of_operand(&self, operand: Operand) -> u64 {
         match operand {
             Operand::Immediate(bits) => (bits as i64).unsigned_abs(),
+            Operand::Special(Special::Ntid(0)) if self.rows => u64::from(WARP_SIZE),
             Operand::Special(special) => self.special(special).and_then(|v| v.first().copied()).unwrap_or(1),
             _ => 1,
         }
@@ -497,8 +506,8 @@ fn assumed_divisor(shape: &LaunchShape, parameter: usize) -> u64 {
     divisor
 }
 
-fn agreement_of(vector: &[u64]) -> Agreement {
-    let alike = |values: &[u64]| values.windows(2).all(|pair| pair.first() == pair.last());
+fn agreement_of<T: PartialEq>(vector: &[T]) -> Agreement {
+    let alike = |values: &[T]| values.windows(2).all(|pair| pair.first() == pair.last());
     if alike(vector) {
         Agreement::Block
     } else if vector.chunks(WARP_SIZE as usize).all(alike) {
@@ -506,82 +515,4 @@ fn agreement_of(vector: &[u64]) -> Agreement {
     } else {
         Agreement::Thread
     }
-}
-
-impl Split {
-    fn of(vector: &[u64]) -> Option<Split> {
-        let parts: Rc<[i64]> = vector.iter().map(|&bits| i64::from(bits as u32 as i32)).collect();
-        Self::from_parts(parts, 0)
-    }
-
-    fn from_parts(parts: Rc<[i64]>, divisor: u64) -> Option<Split> {
-        let (lowest, highest) = (*parts.iter().min()?, *parts.iter().max()?);
-        Some(Split { lowest, highest, parts, divisor })
-    }
-
-    /// A constant.
-    fn exact(threads: u32, constant: i64) -> Split {
-        Split {
-            lowest: constant,
-            highest: constant,
-            parts: vec![constant; threads as usize].into(),
-            divisor: 0,
-        }
-    }
-
-    /// A value that all threads of the block agree on, of which only a divisor is known.
-    fn uniform(threads: u32, divisor: u64) -> Split {
-        Split { divisor, ..Self::exact(threads, 0) }
-    }
-
-    fn join(&self, other: &Split, with: impl Fn(i64, i64) -> Option<i64>) -> Option<Split> {
-        let parts: Option<Rc<[i64]>> =
-            self.parts.iter().zip(other.parts.iter()).map(|(&a, &b)| with(a, b)).collect();
-        Self::from_parts(parts?, gcd(self.divisor, other.divisor))
-    }
-
-    fn plus(&self, other: &Split) -> Option<Split> {
-        self.join(other, i64::checked_add)
-    }
-
-    fn minus(&self, other: &Split) -> Option<Split> {
-        self.join(other, i64::checked_sub)
-    }
-
-    fn times(&self, factor: i64) -> Option<Split> {
-        let parts: Option<Rc<[i64]>> = self.parts.iter().map(|part| part.checked_mul(factor)).collect();
-        Self::from_parts(parts?, self.divisor.checked_mul(factor.unsigned_abs())?)
-    }
-
-    /// The quotient, rounded down, where the uniform part is a multiple of the divisor. Loop bounds count
-    /// upwards from zero, so that rounding down and towards zero are the same.
-    fn divided_by(&self, by: i64) -> Option<Split> {
-        let whole = u64::try_from(by).ok()?;
-        if !self.divisor.is_multiple_of(whole) {
-            return None;
-        }
-        Self::from_parts(self.parts.iter().map(|part| part.div_euclid(by)).collect(), self.divisor / whole)
-    }
-
-    /// The product of two uniform values, or of a uniform one with an exact one.
-    fn times_uniform(&self, other: &Split) -> Option<Split> {
-        let exact = |split: &Split| split.divisor == 0 && split.lowest == split.highest;
-        if exact(other) {
-            return self.times(other.lowest);
-        }
-        if exact(self) {
-            return other.times(self.lowest);
-        }
-        let plain = |split: &Split| split.lowest == 0 && split.highest == 0;
-        (plain(self) && plain(other))
-            .then(|| Split { divisor: self.divisor.saturating_mul(other.divisor), ..self.clone() })
-    }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    let (mut a, mut b) = (a, b);
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }

@@ -4,7 +4,12 @@
 //! divergence on reducible control flow graphs» (Rosemann, Moll, Hack, POPL 2021), widened by scopes.
 //! Everything starts as uniform as can be and sinks until nothing changes.
 
+mod memory;
+mod selectors;
+
+use memory::Memory;
 use rustc_hash::FxHashMap;
+use selectors::Selectors;
 use standstill_kernel_ir::{
     Access, BlockId, Function, Instruction, InstructionId, Op, Operand, Operation, Order, ShuffleMode, Space,
     Special, Terminator, ValueDef, ValueId, VoteMode,
@@ -46,14 +51,6 @@ pub(crate) struct Uniformity {
     diverging_exits: bool,
 }
 
-/// What can be said of memory before looking at single accesses.
-struct Memory {
-    /// Bases that atomics or strong accesses touch: loads from them may differ between threads.
-    contended: Vec<Base>,
-    /// An atomic or strong access whose base is not known.
-    contended_anywhere: bool,
-}
-
 impl Uniformity {
     /// Analyses a kernel. `proved` gives values that were shown by other means to be more uniform than their
     /// operands tell.
@@ -92,85 +89,6 @@ impl Uniformity {
     /// Who agrees on a value.
     pub(crate) fn value(&self, value: ValueId) -> Agreement {
         self.values.get(value.0 as usize).copied().unwrap_or(Agreement::Thread)
-    }
-}
-
-impl Memory {
-    fn of(body: &Body) -> Memory {
-        let mut memory = Memory { contended: Vec::new(), contended_anywhere: false };
-        for (index, instruction) in body.function.instructions.iter().enumerate() {
-            let contends = match instruction.op {
-                Op::Atomic { .. } => true,
-                Op::Store(access) | Op::Load(access) => access.order != Order::Weak,
-                _ => false,
-            };
-            if contends {
-                match body.base(InstructionId(index as u32)) {
-                    Base::Unknown => memory.contended_anywhere = true,
-                    base if !memory.contended.contains(&base) => memory.contended.push(base),
-                    _ => {}
-                }
-            }
-        }
-        memory
-    }
-}
-
-/// For each block with phis, the branches that choose between the ways into it: those that a
-/// predecessor stands under and the block itself does not.
-struct Selectors {
-    lists: Vec<(BlockId, Vec<BlockId>)>,
-}
-
-impl Selectors {
-    fn of(body: &Body) -> Selectors {
-        let mut lists = Vec::new();
-        let mut mark = vec![0u32; body.function.blocks.len()];
-        let mut round = 0;
-        let mut stack = Vec::new();
-        for &block in body.flow.reverse_postorder() {
-            if body.ssa.phis(block).is_empty() {
-                continue;
-            }
-            round += 1;
-            let mut fresh = |id: BlockId| match mark.get_mut(id.0 as usize) {
-                Some(seen) if *seen != round => {
-                    *seen = round;
-                    true
-                }
-                _ => false,
-            };
-            stack.clear();
-            stack.extend_from_slice(body.control_dependence.branches(block));
-            while let Some(branch) = stack.pop() {
-                if fresh(branch) {
-                    stack.extend_from_slice(body.control_dependence.branches(branch));
-                }
-            }
-            let mut list = Vec::new();
-            for &from in body.flow.predecessors(block) {
-                if body.flow.successors(from).len() > 1 {
-                    stack.push(from);
-                }
-                stack.extend_from_slice(body.control_dependence.branches(from));
-            }
-            while let Some(branch) = stack.pop() {
-                if fresh(branch) {
-                    list.push(branch);
-                    stack.extend_from_slice(body.control_dependence.branches(branch));
-                }
-            }
-            lists.push((block, list));
-        }
-        lists.sort_unstable_by_key(|(block, _)| *block);
-        Selectors { lists }
-    }
-
-    fn of_block(&self, block: BlockId) -> &[BlockId] {
-        match self.lists.binary_search_by_key(&block, |(block, _)| *block) {
-            Ok(index) => self.lists.get(index).map_or(&[], |(_, list)| list.as_slice()),
-            Err(_) => &[],
-        }
     }
 }
 
@@ -225,8 +143,11 @@ impl Analysis<'_> {
             return agreement;
         }
         // The ways in differ, so the value differs between threads that come by different ways.
-        for &branch in self.selectors.of_block(block) {
-            agreement = agreement.min(state.branch(branch));
+        for selector in self.selectors.of_block(block) {
+            let of_branch = state.branch(selector.branch);
+            if of_branch < agreement && selector.chooses(self.body.flow.predecessors(block), incoming) {
+                agreement = of_branch;
+            }
         }
         agreement
     }
@@ -415,14 +336,7 @@ impl Analysis<'_> {
             Space::Local => return self.local_slot(state, id).min(address),
             _ => {}
         }
-        if access.order != Order::Weak {
-            return Agreement::Thread;
-        }
-        let base = self.body.base(id);
-        if !access.non_coherent
-            && (self.memory.contended.contains(&base)
-                || (base == Base::Unknown && self.memory.contended_anywhere))
-        {
+        if access.order != Order::Weak || (!access.non_coherent && self.memory.contends(self.body, id)) {
             return Agreement::Thread;
         }
         if crate::inline::is_shared(access.space) { address.min(Agreement::Block) } else { address }
