@@ -5,20 +5,31 @@
 //! zero-extended, so that the low bits are right for a destination register of any width (PTX ISA,
 //! «Operand Size Exceeding Instruction-Type Size»); see [`keep`]. Predicates are 0 or 1.
 //!
-//! `None` means that the value is not known: unspecified by the ISA, approximate in hardware
-//! (`.approx`, `sin` and the like), of an unspecified layout (`.tf32`), dependent on the machine (`isspacep`, `mapa`), or not modelled. What
-//! the ISA leaves open and hardware does in one way is done that way: single-precision NaNs are
+//! [`evaluate`] is for analyses: `None` means that the value is not known, since it is unspecified by the ISA,
+//! approximate in hardware (`.approx`, `sin` and the like), dependent on the machine (`isspacep`,
+//! `mapa`), or not modelled. [`execute`] is for engines: it also gives the best value where the ISA
+//! promises only a bound of the error, or nothing while the cards all do the same ([`approximate`]).
+//!
+//! What the ISA leaves open and hardware does in one way is done that way: single-precision NaNs are
 //! `0x7fffffff`, signed division of the least value by -1 wraps around, remainders take the sign of the
 //! dividend. Double-precision NaNs keep the payload of the first NaN operand.
+//!
+//! [`atomic`] is what atomics write, [`warp`] what operations across a warp give, [`lanes`] the same
+//! semantics for 32 lanes at a time.
 
+pub mod approximate;
+pub mod atomic;
 mod bits;
 mod compare;
 mod convert;
 mod float;
 mod integer;
-mod softfloat;
+pub mod lanes;
+pub(crate) mod narrow;
+pub(crate) mod softfloat;
 #[cfg(test)]
 mod tests;
+pub mod warp;
 
 use crate::{Arithmetic, ArithmeticFlags, Operation, Type};
 
@@ -48,15 +59,34 @@ impl std::ops::Deref for Results {
     }
 }
 
-/// Computes an instruction. `sources` are the values of its sources in order, negated predicates already
-/// negated; `destinations` is the number of destinations, absent ones included, which matters to a `mov`
-/// that takes a value apart. There may be more results than destinations: a `setp` always has two.
+/// Computes an instruction where its value is certain. `sources` are the values of its sources in order,
+/// negated predicates already negated; `destinations` is the number of destinations, absent ones included,
+/// which matters to a `mov` that takes a value apart. There may be more results than destinations: a `setp`
+/// always has two.
 #[inline]
 pub fn evaluate(arithmetic: &Arithmetic, sources: &[u64], destinations: usize) -> Option<Results> {
-    let (ty, flags) = (arithmetic.ty, arithmetic.flags);
-    if flags.has(ArithmeticFlags::OTHER | ArithmeticFlags::NEAREST_AWAY) {
+    if arithmetic.flags.has(ArithmeticFlags::OTHER) {
         return None;
     }
+    exact(arithmetic, sources, destinations)
+}
+
+/// Computes an instruction as [`evaluate`] does, and with the best known value where that is none:
+/// approximate functions, division by zero, and the rest of [`approximate`]. `None` stays for what depends on
+/// the machine and for what is not modelled.
+#[inline]
+pub fn execute(arithmetic: &Arithmetic, sources: &[u64], destinations: usize) -> Option<Results> {
+    if arithmetic.flags.has(ArithmeticFlags::OTHER) && !arithmetic.flags.has(ArithmeticFlags::MODELLED) {
+        return None;
+    }
+    exact(arithmetic, sources, destinations)
+        .or_else(|| approximate::value(arithmetic, sources).map(Results::one))
+}
+
+/// The value that the ISA and the facts above determine.
+#[inline]
+fn exact(arithmetic: &Arithmetic, sources: &[u64], destinations: usize) -> Option<Results> {
+    let ty = arithmetic.ty;
     match arithmetic.operation {
         Operation::Mov => move_value(ty, sources, destinations),
         Operation::Cvt => convert::convert(arithmetic, sources).map(Results::one),
@@ -68,6 +98,9 @@ pub fn evaluate(arithmetic: &Arithmetic, sources: &[u64], destinations: usize) -
         Operation::Set => compare::set(arithmetic, sources).map(Results::one),
         Operation::Selp | Operation::Slct => compare::select(arithmetic, sources).map(Results::one),
         Operation::Testp => compare::test_property(arithmetic, sources).map(Results::one),
+        Operation::Mul | Operation::Mad if arithmetic.flags.has(ArithmeticFlags::TWENTY_FOUR) => {
+            integer::multiply_24(arithmetic, sources).map(Results::one)
+        }
         Operation::Dp4a | Operation::Dp2a => integer::dot_product(arithmetic, sources).map(Results::one),
         Operation::And
         | Operation::Or
@@ -128,7 +161,7 @@ pub fn evaluate(arithmetic: &Arithmetic, sources: &[u64], destinations: usize) -
 #[inline]
 fn numeric(arithmetic: &Arithmetic, sources: &[u64]) -> Option<Results> {
     let ty = arithmetic.ty;
-    if let Some((lane, width)) = lanes(ty) {
+    if let Some((lane, width)) = packed(ty) {
         let &[a, ref rest @ ..] = sources else { return None };
         let second = |index: usize| rest.get(index).copied().unwrap_or(0);
         let scalar = Arithmetic { ty: lane, ..*arithmetic };
@@ -209,7 +242,7 @@ fn range(ty: Type) -> (i128, i128) {
 }
 
 /// The type of one lane of a packed type, and its width in bits.
-fn lanes(ty: Type) -> Option<(Type, u32)> {
+fn packed(ty: Type) -> Option<(Type, u32)> {
     match ty {
         Type::F16x2 => Some((Type::F16, 16)),
         Type::Bf16x2 => Some((Type::Bf16, 16)),

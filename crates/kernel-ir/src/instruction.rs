@@ -2,7 +2,10 @@
 //!
 //! The order of operands is given with each operation as «destinations ← sources».
 
-use crate::{CallId, FunctionId, Guard, LocationId, OpaqueId, OperandRange, Space, Type};
+use crate::{
+    Arithmetic, CallId, FunctionId, Guard, LocationId, MatrixFragment, MatrixMultiply, OpaqueId,
+    OperandRange, Space, Type,
+};
 
 /// One instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +115,8 @@ pub enum Op {
         /// `.read`: only the sources may be reused.
         read: bool,
     },
-    /// Matrix and tensor-memory instructions: `d… ← sources in PTX order`. Their values are unknown.
+    /// Matrix and tensor-memory instructions: `d… ← sources in PTX order`. The values of those of a
+    /// warp are in [`crate::matrix`], all others are unknown.
     Matrix(MatrixKind),
     /// `barrier.cluster.arrive` or `.wait`.
     ClusterBarrier {
@@ -152,189 +156,6 @@ pub enum Op {
     Hint,
     /// Not understood: `d… ← sources`, by the form of the operands.
     Opaque(OpaqueId),
-}
-
-/// A pure function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Arithmetic {
-    /// Which function.
-    pub operation: Operation,
-    /// Type of the operation (of the destination, for conversions).
-    pub ty: Type,
-    /// Type of the source, for conversions, `set`, `slct`, `dp4a`.
-    pub from: Type,
-    /// For `setp`, `set`, `slct`; otherwise [`Comparison::None`].
-    pub comparison: Comparison,
-    /// How `setp` and `set` combine with their last source; otherwise [`BooleanOperation::None`].
-    pub combine: BooleanOperation,
-    /// Further modifiers.
-    pub flags: ArithmeticFlags,
-}
-
-/// The function of an [`Arithmetic`] (PTX ISA, «Instruction Set»).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the names are PTX's own mnemonics")]
-pub enum Operation {
-    /// `mov`, also packing (several sources) and unpacking (several destinations).
-    Mov,
-    Cvt,
-    /// `cvta`: a conversion between generic and a space; both address the same byte.
-    Cvta,
-    /// `mapa`: the address of a shared variable in another block of the cluster.
-    Mapa,
-    /// `getctarank`.
-    GetCtaRank,
-    /// `isspacep`: the second source is the number of the [`Space`] asked about.
-    Isspacep,
-    Add,
-    Sub,
-    Mul,
-    Mad,
-    Sad,
-    Div,
-    Rem,
-    Abs,
-    Neg,
-    Min,
-    Max,
-    Popc,
-    Clz,
-    Bfind,
-    Fns,
-    Brev,
-    Bfe,
-    Bfi,
-    Bmsk,
-    Szext,
-    Dp4a,
-    Dp2a,
-    /// `addc`, `subc`, `madc`: the last source is the carry flag.
-    AddCarry,
-    SubCarry,
-    MadCarry,
-    Fma,
-    Rcp,
-    Sqrt,
-    Rsqrt,
-    Sin,
-    Cos,
-    Lg2,
-    Ex2,
-    Tanh,
-    Copysign,
-    Testp,
-    Setp,
-    Set,
-    Selp,
-    Slct,
-    And,
-    Or,
-    Xor,
-    Not,
-    Cnot,
-    /// `lop3`: the fourth source is the table.
-    Lop3,
-    Shl,
-    Shr,
-    /// `shf.l` and `shf.r` (flag HIGH for left, WRAP for `.wrap`).
-    Shf,
-    Prmt,
-}
-
-/// Modifiers of an [`Arithmetic`], as a set of bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct ArithmeticFlags(pub u32);
-
-impl ArithmeticFlags {
-    /// `.lo`
-    pub const LOW: u32 = 1 << 0;
-    /// `.hi`; `.l` of `shf`
-    pub const HIGH: u32 = 1 << 1;
-    /// `.wide`
-    pub const WIDE: u32 = 1 << 2;
-    /// `.sat`
-    pub const SATURATE: u32 = 1 << 3;
-    /// `.ftz`
-    pub const FLUSH: u32 = 1 << 4;
-    /// `.approx`
-    pub const APPROXIMATE: u32 = 1 << 5;
-    /// `.rn`
-    pub const NEAREST: u32 = 1 << 6;
-    /// `.rz`
-    pub const TOWARD_ZERO: u32 = 1 << 7;
-    /// `.rm`
-    pub const DOWN: u32 = 1 << 8;
-    /// `.rp`
-    pub const UP: u32 = 1 << 9;
-    /// `.rni`
-    pub const NEAREST_INTEGER: u32 = 1 << 10;
-    /// `.rzi`
-    pub const ZERO_INTEGER: u32 = 1 << 11;
-    /// `.rmi`
-    pub const DOWN_INTEGER: u32 = 1 << 12;
-    /// `.rpi`
-    pub const UP_INTEGER: u32 = 1 << 13;
-    /// `.cc`
-    pub const CARRY_OUT: u32 = 1 << 14;
-    /// `.wrap`
-    pub const WRAP: u32 = 1 << 15;
-    /// `.clamp`
-    pub const CLAMP: u32 = 1 << 16;
-    /// `.shiftamt`
-    pub const SHIFT_AMOUNT: u32 = 1 << 17;
-    /// `.NaN`
-    pub const NAN: u32 = 1 << 18;
-    /// `.relu`
-    pub const RELU: u32 = 1 << 19;
-    /// `.full`
-    pub const FULL: u32 = 1 << 20;
-    /// `.rna`
-    pub const NEAREST_AWAY: u32 = 1 << 21;
-    /// A modifier that has no flag of its own: the value must be taken as unknown.
-    pub const OTHER: u32 = 1 << 31;
-
-    /// Whether any of `bits` is set.
-    pub fn has(self, bits: u32) -> bool {
-        self.0 & bits != 0
-    }
-}
-
-/// A comparison of `setp`, `set`, `slct`, `testp` has none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[allow(missing_docs, reason = "the names are PTX's own; the U forms are true for NaN")]
-pub enum Comparison {
-    #[default]
-    None,
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-    /// Unsigned forms of the ordered comparisons: `lo`, `ls`, `hi`, `hs`.
-    Lo,
-    Ls,
-    Hi,
-    Hs,
-    Equ,
-    Neu,
-    Ltu,
-    Leu,
-    Gtu,
-    Geu,
-    Num,
-    Nan,
-}
-
-/// How `setp` combines its comparison with a predicate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum BooleanOperation {
-    #[default]
-    None,
-    And,
-    Or,
-    Xor,
 }
 
 /// How memory is accessed.
@@ -481,12 +302,12 @@ pub enum BulkCompletion {
 /// Matrix and tensor-memory instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MatrixKind {
-    /// `mma.sync`, `wmma`: all lanes of the warp together.
-    Mma,
-    /// `ldmatrix`.
-    Load,
-    /// `stmatrix`.
-    Store,
+    /// `mma.sync`, `wmma.mma`: all lanes of the warp together.
+    Mma(MatrixMultiply),
+    /// `ldmatrix`: `d… ← address`; `wmma.load`: `d… ← address, [stride]`.
+    Load(MatrixFragment),
+    /// `stmatrix`: `← address, value…`; `wmma.store`: `← address, value…, [stride]`.
+    Store(MatrixFragment),
     /// `movmatrix`.
     Move,
     /// `wgmma.mma_async`.

@@ -8,6 +8,7 @@
 //! A kernel is functions of basic blocks over typed virtual registers. It is not in SSA form, since
 //! it is also executed; SSA is a view that analyses build.
 
+mod arithmetic;
 pub mod build;
 mod call_graph;
 mod cfg;
@@ -20,12 +21,14 @@ mod instruction;
 pub mod launch;
 mod lists;
 mod loops;
+pub mod matrix;
 mod module;
 mod operand;
 mod reach;
 pub mod ssa;
 mod types;
 
+pub use arithmetic::{Arithmetic, ArithmeticFlags, BooleanOperation, Comparison, Operation};
 pub use call_graph::{CallGraph, CallGraphBuilder};
 pub use cfg::ControlFlow;
 pub use components::strongly_connected;
@@ -36,12 +39,12 @@ pub use function::{
     OpaqueId, Parameter, Piece, RegisterInfo, Terminator,
 };
 pub use instruction::{
-    Access, Arithmetic, ArithmeticFlags, AtomicOperation, BarrierKind, BooleanOperation, BulkCompletion,
-    BulkDirection, Callee, Comparison, FenceKind, Instruction, MatrixKind, MbarrierOperation, Op, Operation,
-    Order, Scope, ShuffleMode, VoteMode,
+    Access, AtomicOperation, BarrierKind, BulkCompletion, BulkDirection, Callee, FenceKind, Instruction,
+    MatrixKind, MbarrierOperation, Op, Order, Scope, ShuffleMode, VoteMode,
 };
 pub use lists::Lists;
 pub use loops::{Loop, LoopId, Loops};
+pub use matrix::{Fragment, MatrixFragment, MatrixMultiply, MatrixOperation};
 pub use module::{FileId, FunctionHeader, FunctionId, FunctionKind, LaunchBounds, Module, Program, Variable};
 pub use operand::{Guard, Operand, OperandRange, Register, Special, Symbol};
 pub use reach::Reachability;

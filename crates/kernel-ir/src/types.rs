@@ -29,7 +29,16 @@ pub enum Type {
     F64,
     U16x2,
     S16x2,
-    /// Sub-byte and eight-bit floating forms of matrix and conversion instructions.
+    /// Eight-bit floating point, and pairs of it.
+    E4m3,
+    E5m2,
+    E4m3x2,
+    E5m2x2,
+    /// Elements of matrices with less than a byte.
+    U4,
+    S4,
+    B1,
+    /// Other sub-byte and narrow floating forms of matrix and conversion instructions.
     Narrow,
     /// No type, or one that is not known.
     #[default]
@@ -40,9 +49,10 @@ impl Type {
     /// Width in bits; 0 for [`Type::None`] and [`Type::Narrow`], 1 for a predicate.
     pub fn bits(self) -> u32 {
         match self {
-            Type::Pred => 1,
-            Type::B8 | Type::U8 | Type::S8 => 8,
-            Type::B16 | Type::U16 | Type::S16 | Type::F16 | Type::Bf16 => 16,
+            Type::Pred | Type::B1 => 1,
+            Type::U4 | Type::S4 => 4,
+            Type::B8 | Type::U8 | Type::S8 | Type::E4m3 | Type::E5m2 => 8,
+            Type::B16 | Type::U16 | Type::S16 | Type::F16 | Type::Bf16 | Type::E4m3x2 | Type::E5m2x2 => 16,
             Type::B32
             | Type::U32
             | Type::S32
@@ -65,7 +75,7 @@ impl Type {
 
     /// Whether arithmetic on it is signed integer arithmetic.
     pub fn is_signed(self) -> bool {
-        matches!(self, Type::S8 | Type::S16 | Type::S32 | Type::S64 | Type::S16x2)
+        matches!(self, Type::S4 | Type::S8 | Type::S16 | Type::S32 | Type::S64 | Type::S16x2)
     }
 
     /// Whether arithmetic on it is floating-point arithmetic.
@@ -80,6 +90,10 @@ impl Type {
                 | Type::F32
                 | Type::F32x2
                 | Type::F64
+                | Type::E4m3
+                | Type::E5m2
+                | Type::E4m3x2
+                | Type::E5m2x2
                 | Type::Narrow
         )
     }

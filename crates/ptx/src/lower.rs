@@ -11,6 +11,7 @@ mod control;
 mod function;
 mod labels;
 mod locations;
+mod matrix;
 mod memory;
 mod names;
 mod opcode;

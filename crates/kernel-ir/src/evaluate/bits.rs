@@ -43,7 +43,7 @@ pub(super) fn bits(arithmetic: &Arithmetic, sources: &[u64]) -> Option<Results> 
         (Operation::Bfi, &[b, c, d]) => insert_field(ty, a, b, c as u8, d as u8),
         (Operation::Bmsk, &[b]) => mask(flags, a as u32, b as u32).into(),
         (Operation::Szext, &[b]) => extend_bits(ty, flags, a as u32, b as u32),
-        (Operation::Prmt, &[b, c]) => permute(a as u32, b as u32, c as u32).into(),
+        (Operation::Prmt, &[b, c]) => permute(a as u32, b as u32, selectors(flags.mode(), c as u32)).into(),
         (Operation::Lop3, &[b, c, table, ref rest @ ..]) => {
             let value = lookup(a, b, c, table as u8);
             let result = extend(value, ty);
@@ -135,6 +135,20 @@ fn extend_bits(ty: Type, flags: ArithmeticFlags, a: u32, b: u32) -> u64 {
         (_, true) => signed(value, count) as u64,
         (_, false) => unsigned(value, count),
     }
+}
+
+/// The selectors of a mode of `prmt`; only the two lowest bits of the control count then.
+fn selectors(mode: u32, control: u32) -> u32 {
+    let row: [u32; 4] = match mode {
+        1 => [0x3210, 0x4321, 0x5432, 0x6543],
+        2 => [0x5670, 0x6701, 0x7012, 0x0123],
+        3 => [0x0000, 0x1111, 0x2222, 0x3333],
+        4 => [0x3210, 0x3211, 0x3222, 0x3333],
+        5 => [0x0000, 0x1110, 0x2210, 0x3210],
+        6 => [0x1010, 0x3232, 0x1010, 0x3232],
+        _ => return control,
+    };
+    row.get(control as usize & 3).copied().unwrap_or(control)
 }
 
 fn permute(a: u32, b: u32, control: u32) -> u32 {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::softfloat::Format;
-use super::{Results, extend, lanes, signed, unsigned};
+use super::{Results, extend, packed, signed, unsigned};
 use crate::{Arithmetic, ArithmeticFlags, BooleanOperation, Comparison, Operation, Type};
 
 impl BooleanOperation {
@@ -85,7 +85,7 @@ pub(super) fn set_predicate(arithmetic: &Arithmetic, sources: &[u64]) -> Option<
     let (a, b, predicate) = operands(sources)?;
     let (ty, flags) = (arithmetic.ty, arithmetic.flags);
     let combine = |compared| u64::from(arithmetic.combine.apply(compared, predicate));
-    if let Some((lane, width)) = lanes(ty) {
+    if let Some((lane, width)) = packed(ty) {
         let low = holds(arithmetic.comparison, lane, flags, a, b)?;
         let high = holds(arithmetic.comparison, lane, flags, a >> width, b >> width)?;
         return Some(Results::two(combine(low), combine(high)));
@@ -98,7 +98,7 @@ pub(super) fn set_predicate(arithmetic: &Arithmetic, sources: &[u64]) -> Option<
 pub(super) fn set(arithmetic: &Arithmetic, sources: &[u64]) -> Option<u64> {
     let (a, b, predicate) = operands(sources)?;
     let (ty, from, flags) = (arithmetic.ty, arithmetic.from, arithmetic.flags);
-    if lanes(from).is_some() || lanes(ty).is_some() {
+    if packed(from).is_some() || packed(ty).is_some() {
         return None;
     }
     let compared = holds(arithmetic.comparison, from, flags, a, b)?;
@@ -133,14 +133,22 @@ pub(super) fn select(arithmetic: &Arithmetic, sources: &[u64]) -> Option<u64> {
     Some(extend(if first { a } else { b }, arithmetic.ty))
 }
 
-/// `testp.number` and `testp.notanumber`; the other properties are not told apart by the instruction.
+/// `testp`: a property of a number, by the mode or as a comparison.
 pub(super) fn test_property(arithmetic: &Arithmetic, sources: &[u64]) -> Option<u64> {
     let &[a] = sources else { return None };
     let format = Format::of(arithmetic.ty)?;
-    let nan = format.is_nan(unsigned(a, format.width));
-    match arithmetic.comparison {
-        Comparison::Num => Some(u64::from(!nan)),
-        Comparison::Nan => Some(u64::from(nan)),
-        _ => None,
-    }
+    let bits = unsigned(a, format.width);
+    let magnitude = format.magnitude(bits);
+    let (infinite, nan, subnormal) =
+        (magnitude == format.infinity(), format.is_nan(bits), format.is_subnormal(bits));
+    let holds = match (arithmetic.flags.mode(), arithmetic.comparison) {
+        (1, _) => !infinite && !nan,
+        (2, _) => infinite,
+        (3, _) | (0, Comparison::Num) => !nan,
+        (4, _) | (0, Comparison::Nan) => nan,
+        (5, _) => !infinite && !nan && !subnormal && magnitude != 0,
+        (6, _) => subnormal,
+        _ => return None,
+    };
+    Some(u64::from(holds))
 }

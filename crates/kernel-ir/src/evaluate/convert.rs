@@ -3,26 +3,53 @@
 use super::float::{canonical_nan, limit, rounding};
 use super::integer::saturate;
 use super::softfloat::{Format, Number, Rounding, from_integer, pack, to_integer, unpack};
-use super::{extend, lanes, signed, unsigned};
+use super::{extend, narrow, packed, signed, unsigned};
 use crate::{Arithmetic, ArithmeticFlags, Type};
 
 /// `cvt`: from the source type to the type.
 pub(super) fn convert(arithmetic: &Arithmetic, sources: &[u64]) -> Option<u64> {
     let (to, from, flags) = (arithmetic.ty, arithmetic.from, arithmetic.flags);
-    match (lanes(to), sources) {
+    match (packed(to), packed(from), sources) {
         // Two numbers into one register; the first goes to the upper half.
-        (Some((lane, width)), &[a, b]) => {
+        (Some((lane, width)), None, &[a, b]) => {
             let high = scalar(lane, from, flags, a)?;
             let low = scalar(lane, from, flags, b)?;
-            Some(high << width | low)
+            Some(unsigned(high, width) << width | unsigned(low, width))
         }
-        (None, &[a]) => scalar(to, from, flags, a),
+        (Some((lane, width)), Some((from, from_width)), &[a]) => {
+            let high = scalar(lane, from, flags, a >> from_width)?;
+            let low = scalar(lane, from, flags, a)?;
+            Some(unsigned(high, width) << width | unsigned(low, width))
+        }
+        (None, None, &[a]) => scalar(to, from, flags, a),
+        // `cvt.pack`: saturated integers side by side, below them what was packed before.
+        (None, None, &[a, b, ref rest @ ..]) if to.bits() < 32 && from == Type::S32 => {
+            let width = to.bits();
+            let narrowed = |value| unsigned(saturate(to, signed(value, 32).into()), width);
+            let before = rest.first().map_or(0, |&c| c << (2 * width));
+            Some(unsigned(narrowed(a) << width | narrowed(b) | before, 32))
+        }
         _ => None,
     }
 }
 
 fn scalar(to: Type, from: Type, flags: ArithmeticFlags, value: u64) -> Option<u64> {
     let is_integer = |ty: Type| !ty.is_float() && matches!(ty.bits(), 8..=64);
+    if to == Type::Tf32 && from == Type::F32 {
+        return to_tf32(flags, value);
+    }
+    if matches!(to, Type::E4m3 | Type::E5m2) {
+        let from = Format::of(from)?;
+        return narrow::pack(to, from, flags, unsigned(value, from.width));
+    }
+    if matches!(from, Type::E4m3 | Type::E5m2) {
+        let to = Format::of(to)?;
+        let result = match narrow::unpack(from, value) {
+            Some(number) => pack(to, number, Rounding::Nearest),
+            None => canonical_nan(to),
+        };
+        return Some(limit(to, flags, result));
+    }
     match (Format::of(to), Format::of(from)) {
         (None, None) if is_integer(to) && is_integer(from) => Some(between_integers(to, from, flags, value)),
         (Some(to), None) if is_integer(from) => {
@@ -38,6 +65,18 @@ fn scalar(to: Type, from: Type, flags: ArithmeticFlags, value: u64) -> Option<u6
         (Some(to), Some(from)) => between_floats(to, from, flags, value),
         _ => None,
     }
+}
+
+/// `cvt.tf32.f32`: the upper 19 bits, rounded.
+fn to_tf32(flags: ArithmeticFlags, value: u64) -> Option<u64> {
+    let bits = unsigned(value, 32);
+    let away = flags.has(ArithmeticFlags::NEAREST_AWAY).then_some(Rounding::NearestAway);
+    let rounding = away.or(rounding(flags))?;
+    let result = match unpack(Format::F32, bits) {
+        Some(number) => pack(Format::TF32, number, rounding) << 13,
+        None => canonical_nan(Format::F32),
+    };
+    Some(limit(Format::F32, flags, result))
 }
 
 fn between_integers(to: Type, from: Type, flags: ArithmeticFlags, value: u64) -> u64 {

@@ -3,7 +3,7 @@
 
 use super::softfloat::{self, Format, Rounding};
 use super::unsigned;
-use crate::{Arithmetic, ArithmeticFlags, Operation};
+use crate::{Arithmetic, ArithmeticFlags, Operation, Type};
 
 /// The rounding that an instruction names.
 pub(super) fn rounding(flags: ArithmeticFlags) -> Option<Rounding> {
@@ -25,7 +25,7 @@ pub(super) fn canonical_nan(format: Format) -> u64 {
 }
 
 /// The NaN that an operation returns for these operands.
-fn nan_of(format: Format, operands: &[u64]) -> u64 {
+pub(super) fn nan_of(format: Format, operands: &[u64]) -> u64 {
     let quiet = 1 << (format.precision - 2);
     match operands.iter().find(|&&operand| format.is_nan(operand)) {
         Some(&operand) if format == Format::F64 => operand | quiet,
@@ -41,6 +41,24 @@ pub(super) fn arithmetic(arithmetic: &Arithmetic, sources: &[u64]) -> Option<u64
         return None;
     }
     let flush = flags.has(ArithmeticFlags::FLUSH) && format != Format::F64;
+    let widened: [u64; 3];
+    let sources = match (arithmetic.from, arithmetic.ty, sources) {
+        // Mixed precision: all but the last source are narrower.
+        (Type::F16 | Type::Bf16, Type::F32, &[ref narrow @ .., last]) => {
+            let narrower = Format::of(arithmetic.from)?;
+            let wide = |&bits: &u64| match softfloat::unpack(narrower, unsigned(bits, narrower.width)) {
+                Some(number) => softfloat::pack(format, number, Rounding::Nearest),
+                None => canonical_nan(format),
+            };
+            widened = match *narrow {
+                [ref a] => [wide(a), last, 0],
+                [ref a, ref b] => [wide(a), wide(b), last],
+                _ => return None,
+            };
+            widened.get(..sources.len())?
+        }
+        _ => sources,
+    };
     let mut values = [0u64; 3];
     let values = values.get_mut(..sources.len())?;
     for (value, &source) in values.iter_mut().zip(sources) {
@@ -54,9 +72,13 @@ pub(super) fn arithmetic(arithmetic: &Arithmetic, sources: &[u64]) -> Option<u64
         (Operation::Min | Operation::Max, _) => {
             let minimum = arithmetic.operation == Operation::Min;
             let propagates = flags.has(ArithmeticFlags::NAN);
-            let mut rest = values.iter().copied();
+            let by_magnitude = flags.has(ArithmeticFlags::XORSIGN);
+            let sign = values.iter().fold(0, |sign, &value| sign ^ value) & format.sign_bit();
+            let mut rest =
+                values.iter().map(|&value| if by_magnitude { format.magnitude(value) } else { value });
             let first = rest.next()?;
-            rest.fold(first, |a, b| extreme(format, minimum, propagates, a, b))
+            let value = rest.fold(first, |a, b| extreme(format, minimum, propagates, a, b));
+            if by_magnitude { value ^ sign } else { value }
         }
         _ => round(arithmetic, format, values)?,
     };

@@ -136,6 +136,23 @@ fn divide(ty: Type, a: u64, b: u64) -> Option<(u64, u64)> {
     }
 }
 
+/// `mul24` and `mad24`: the low or high 32 bits of a product of 24-bit numbers, which has 48.
+pub(super) fn multiply_24(arithmetic: &Arithmetic, sources: &[u64]) -> Option<u64> {
+    let (ty, flags) = (arithmetic.ty, arithmetic.flags);
+    let &[a, b, ref rest @ ..] = sources else { return None };
+    let product = if ty.is_signed() {
+        signed(a, 24).wrapping_mul(signed(b, 24)) as u64
+    } else {
+        unsigned(a, 24).wrapping_mul(unsigned(b, 24))
+    };
+    let part = if flags.has(ArithmeticFlags::HIGH) { product >> 16 } else { product };
+    match *rest {
+        [] => Some(extend(part, ty)),
+        [c] => add(ty, flags, part, c, 0)?.first().copied(),
+        _ => None,
+    }
+}
+
 /// `dp4a` and `dp2a`: a's elements have the type, b's the source type.
 pub(super) fn dot_product(arithmetic: &Arithmetic, sources: &[u64]) -> Option<u64> {
     let &[a, b, c] = sources else { return None };

@@ -6,21 +6,23 @@ use crate::Type;
 
 /// A binary interchange format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Format {
+pub(crate) struct Format {
     /// Bits of the whole number.
-    pub(super) width: u32,
+    pub(crate) width: u32,
     /// Bits of the significand, the hidden one included.
-    pub(super) precision: u32,
+    pub(crate) precision: u32,
 }
 
 impl Format {
-    pub(super) const F16: Format = Format { width: 16, precision: 11 };
-    pub(super) const BF16: Format = Format { width: 16, precision: 8 };
-    pub(super) const F32: Format = Format { width: 32, precision: 24 };
-    pub(super) const F64: Format = Format { width: 64, precision: 53 };
+    pub(crate) const F16: Format = Format { width: 16, precision: 11 };
+    pub(crate) const BF16: Format = Format { width: 16, precision: 8 };
+    /// The upper 19 bits of single precision.
+    pub(crate) const TF32: Format = Format { width: 19, precision: 11 };
+    pub(crate) const F32: Format = Format { width: 32, precision: 24 };
+    pub(crate) const F64: Format = Format { width: 64, precision: 53 };
 
     /// The format of a scalar floating-point type.
-    pub(super) fn of(ty: Type) -> Option<Format> {
+    pub(crate) fn of(ty: Type) -> Option<Format> {
         match ty {
             Type::F16 => Some(Format::F16),
             Type::Bf16 => Some(Format::BF16),
@@ -30,42 +32,42 @@ impl Format {
         }
     }
 
-    pub(super) fn sign_bit(self) -> u64 {
+    pub(crate) fn sign_bit(self) -> u64 {
         1 << (self.width - 1)
     }
 
     /// The bits of positive infinity; NaNs are above it once the sign is taken away.
-    pub(super) fn infinity(self) -> u64 {
+    pub(crate) fn infinity(self) -> u64 {
         ((1 << (self.width - self.precision)) - 1) << (self.precision - 1)
     }
 
-    pub(super) fn bias(self) -> i32 {
+    pub(crate) fn bias(self) -> i32 {
         (1 << (self.width - self.precision - 1)) - 1
     }
 
-    pub(super) fn one(self) -> u64 {
+    pub(crate) fn one(self) -> u64 {
         (self.bias() as u64) << (self.precision - 1)
     }
 
-    pub(super) fn magnitude(self, bits: u64) -> u64 {
+    pub(crate) fn magnitude(self, bits: u64) -> u64 {
         bits & (self.sign_bit() - 1)
     }
 
-    pub(super) fn is_negative(self, bits: u64) -> bool {
+    pub(crate) fn is_negative(self, bits: u64) -> bool {
         bits & self.sign_bit() != 0
     }
 
-    pub(super) fn is_nan(self, bits: u64) -> bool {
+    pub(crate) fn is_nan(self, bits: u64) -> bool {
         self.magnitude(bits) > self.infinity()
     }
 
-    pub(super) fn is_subnormal(self, bits: u64) -> bool {
+    pub(crate) fn is_subnormal(self, bits: u64) -> bool {
         let magnitude = self.magnitude(bits);
         magnitude != 0 && magnitude < 1 << (self.precision - 1)
     }
 
     /// Zero with the sign of a number where it is subnormal.
-    pub(super) fn flush(self, bits: u64) -> u64 {
+    pub(crate) fn flush(self, bits: u64) -> u64 {
         if self.is_subnormal(bits) { bits & self.sign_bit() } else { bits }
     }
 
@@ -80,9 +82,11 @@ impl Format {
 
 /// How an inexact result is rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rounding {
+pub(crate) enum Rounding {
     /// To nearest, ties to even.
     Nearest,
+    /// To nearest, ties away from zero.
+    NearestAway,
     Zero,
     Down,
     Up,
@@ -93,6 +97,7 @@ impl Rounding {
     fn goes_up(self, negative: bool, odd: bool, exact: bool, rest: std::cmp::Ordering) -> bool {
         match self {
             Rounding::Nearest => rest.is_gt() || (rest.is_eq() && odd),
+            Rounding::NearestAway => rest.is_ge(),
             Rounding::Zero => false,
             Rounding::Down => negative && !exact,
             Rounding::Up => !negative && !exact,
@@ -102,7 +107,7 @@ impl Rounding {
 
 /// A number that is not NaN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Number {
+pub(crate) enum Number {
     Zero { negative: bool },
     Infinite { negative: bool },
     Finite(Finite),
@@ -111,10 +116,10 @@ pub(super) enum Number {
 /// `± significand × 2^exponent`, not zero. The lowest bit of the significand may stand for everything
 /// below it when there are many more bits than any format has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Finite {
-    pub(super) negative: bool,
-    pub(super) significand: u128,
-    pub(super) exponent: i32,
+pub(crate) struct Finite {
+    pub(crate) negative: bool,
+    pub(crate) significand: u128,
+    pub(crate) exponent: i32,
 }
 
 /// The highest bit that significands are moved to, so that a sum has room.
@@ -143,7 +148,7 @@ fn shift_right(significand: u128, by: u32) -> u128 {
 }
 
 /// Takes a number apart; `None` for NaN.
-pub(super) fn unpack(format: Format, bits: u64) -> Option<Number> {
+pub(crate) fn unpack(format: Format, bits: u64) -> Option<Number> {
     let negative = format.is_negative(bits);
     let magnitude = format.magnitude(bits);
     if magnitude == 0 {
@@ -161,7 +166,7 @@ pub(super) fn unpack(format: Format, bits: u64) -> Option<Number> {
 }
 
 /// Rounds to a format.
-pub(super) fn pack(format: Format, number: Number, rounding: Rounding) -> u64 {
+pub(crate) fn pack(format: Format, number: Number, rounding: Rounding) -> u64 {
     let finite = match number {
         Number::Zero { negative } => return format.signed_zero(negative),
         Number::Infinite { negative } => return format.signed_infinity(negative),
@@ -193,7 +198,7 @@ pub(super) fn pack(format: Format, number: Number, rounding: Rounding) -> u64 {
         return sign | bits;
     }
     let to_infinity = match rounding {
-        Rounding::Nearest => true,
+        Rounding::Nearest | Rounding::NearestAway => true,
         Rounding::Zero => false,
         Rounding::Down => finite.negative,
         Rounding::Up => !finite.negative,
@@ -259,23 +264,23 @@ fn sum(left: Number, right: Number, rounding: Rounding) -> Option<Number> {
 }
 
 /// `a + b`; `None` where the result is NaN.
-pub(super) fn add(format: Format, a: u64, b: u64, rounding: Rounding) -> Option<u64> {
+pub(crate) fn add(format: Format, a: u64, b: u64, rounding: Rounding) -> Option<u64> {
     Some(pack(format, sum(unpack(format, a)?, unpack(format, b)?, rounding)?, rounding))
 }
 
 /// `a × b`; `None` where the result is NaN.
-pub(super) fn multiply(format: Format, a: u64, b: u64, rounding: Rounding) -> Option<u64> {
+pub(crate) fn multiply(format: Format, a: u64, b: u64, rounding: Rounding) -> Option<u64> {
     Some(pack(format, product(unpack(format, a)?, unpack(format, b)?)?, rounding))
 }
 
 /// `a × b + c`, rounded once; `None` where the result is NaN.
-pub(super) fn fused(format: Format, a: u64, b: u64, c: u64, rounding: Rounding) -> Option<u64> {
+pub(crate) fn fused(format: Format, a: u64, b: u64, c: u64, rounding: Rounding) -> Option<u64> {
     let product = product(unpack(format, a)?, unpack(format, b)?)?;
     Some(pack(format, sum(product, unpack(format, c)?, rounding)?, rounding))
 }
 
 /// `a ÷ b`; `None` where the result is NaN.
-pub(super) fn divide(format: Format, a: u64, b: u64, rounding: Rounding) -> Option<u64> {
+pub(crate) fn divide(format: Format, a: u64, b: u64, rounding: Rounding) -> Option<u64> {
     let (left, right) = (unpack(format, a)?, unpack(format, b)?);
     let negative = is_negative(left) != is_negative(right);
     let quotient = match (left, right) {
@@ -296,7 +301,7 @@ pub(super) fn divide(format: Format, a: u64, b: u64, rounding: Rounding) -> Opti
 }
 
 /// The square root; `None` where the result is NaN.
-pub(super) fn square_root(format: Format, a: u64, rounding: Rounding) -> Option<u64> {
+pub(crate) fn square_root(format: Format, a: u64, rounding: Rounding) -> Option<u64> {
     let root = match unpack(format, a)? {
         Number::Finite(finite) if !finite.negative => {
             let mut finite = finite.normalised();
@@ -317,7 +322,7 @@ pub(super) fn square_root(format: Format, a: u64, rounding: Rounding) -> Option<
 }
 
 /// Rounds to an integer, saturated to what 128 bits hold; infinities saturate too.
-pub(super) fn to_integer(number: Number, rounding: Rounding) -> i128 {
+pub(crate) fn to_integer(number: Number, rounding: Rounding) -> i128 {
     let finite = match number {
         Number::Zero { .. } => return 0,
         Number::Infinite { negative: true } => return i128::MIN,
@@ -341,7 +346,7 @@ pub(super) fn to_integer(number: Number, rounding: Rounding) -> i128 {
 }
 
 /// An integer as a number.
-pub(super) fn from_integer(value: i128) -> Number {
+pub(crate) fn from_integer(value: i128) -> Number {
     if value == 0 {
         return Number::Zero { negative: false };
     }

@@ -11,18 +11,22 @@ pub(super) fn meaning(mnemonic: &str, words: &Words<'_>) -> Option<Meaning> {
     let Some(operation) = operation(mnemonic) else {
         return pure_but_unknown(mnemonic).then(Meaning::unknown_value);
     };
-    let mut flags = if matches!(mnemonic, "mul24" | "mad24") { ArithmeticFlags::OTHER } else { 0 };
+    let mut flags =
+        if matches!(mnemonic, "mul24" | "mad24") { ArithmeticFlags::TWENTY_FOUR | SPECIAL } else { 0 };
     let mut comparison = Comparison::None;
     let mut combine = BooleanOperation::None;
     let compares = matches!(operation, Operation::Setp | Operation::Set);
+    let combines = compares || operation == Operation::Lop3;
     for &word in &words.all {
         if type_of(word).is_some() || is_silent(operation, word) {
             continue;
         }
         if compares && let Some(found) = comparison_of(word) {
             comparison = found;
-        } else if compares && let Some(found) = combination_of(word) {
+        } else if combines && let Some(found) = combination_of(word) {
             combine = found;
+        } else if let Some(mode) = mode_of(operation, word) {
+            flags |= ArithmeticFlags::of_mode(mode);
         } else {
             flags |= flag_of(operation, word);
         }
@@ -33,13 +37,22 @@ pub(super) fn meaning(mnemonic: &str, words: &Words<'_>) -> Option<Meaning> {
         Operation::Cvt | Operation::Set | Operation::Slct | Operation::Dp4a | Operation::Dp2a => {
             types.get(1).copied().unwrap_or(ty)
         }
+        // Mixed precision.
+        Operation::Add | Operation::Sub | Operation::Fma if types.len() > 1 => {
+            flags |= SPECIAL;
+            types.get(1).copied().unwrap_or(ty)
+        }
         _ => ty,
     };
+    // What is not known at all hides what is known of the rest.
+    if flags & UNKNOWN != 0 {
+        flags = flags & !(UNKNOWN | ArithmeticFlags::MODELLED) | ArithmeticFlags::OTHER;
+    }
     let arithmetic = Arithmetic { operation, ty, from, comparison, combine, flags: ArithmeticFlags(flags) };
     let carry_in = matches!(operation, Operation::AddCarry | Operation::SubCarry | Operation::MadCarry);
     Some(Meaning {
-        // Literals have the type of the sources.
-        ty: from,
+        // Literals have the type of the sources; those of mixed precision are wide.
+        ty: if operation == Operation::Fma || operation == Operation::Add { ty } else { from },
         carry_out: flags & ArithmeticFlags::CARRY_OUT != 0,
         carry_in,
         constant: match operation {
@@ -48,6 +61,21 @@ pub(super) fn meaning(mnemonic: &str, words: &Words<'_>) -> Option<Meaning> {
         },
         ..Meaning::op(Op::Arithmetic(arithmetic), Form::First)
     })
+}
+
+/// Known to execution, but not what the operation alone says.
+const SPECIAL: u32 = ArithmeticFlags::OTHER | ArithmeticFlags::MODELLED;
+/// A modifier that is not known, while the flags are collected.
+const UNKNOWN: u32 = 1 << 29;
+
+/// The modes of `prmt` and the properties of `testp`.
+fn mode_of(operation: Operation, word: &str) -> Option<u32> {
+    let modes = match operation {
+        Operation::Prmt => ["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"],
+        Operation::Testp => ["finite", "infinite", "number", "notanumber", "normal", "subnormal"],
+        _ => return None,
+    };
+    modes.into_iter().zip(1..).find(|&(mode, _)| mode == word).map(|(_, number)| number)
 }
 
 fn operation(mnemonic: &str) -> Option<Operation> {
@@ -151,6 +179,7 @@ fn is_silent(operation: Operation, word: &str) -> bool {
         Operation::Cvta => word == "to" || space_of(word).is_some(),
         Operation::Isspacep | Operation::Mapa | Operation::GetCtaRank => space_of(word).is_some(),
         Operation::Shf => word == "r",
+        Operation::Cvt => word == "pack",
         _ => false,
     }
 }
@@ -180,7 +209,12 @@ fn flag_of(operation: Operation, word: &str) -> u32 {
         "relu" => ArithmeticFlags::RELU,
         "full" => ArithmeticFlags::FULL,
         "rna" => ArithmeticFlags::NEAREST_AWAY,
-        _ => ArithmeticFlags::OTHER,
+        "satfinite" => ArithmeticFlags::FINITE,
+        // The two words stand together.
+        "xorsign" | "abs" if matches!(operation, Operation::Min | Operation::Max) => {
+            ArithmeticFlags::XORSIGN | SPECIAL
+        }
+        _ => UNKNOWN,
     }
 }
 

@@ -4,6 +4,7 @@ use standstill_kernel_ir::{
     BulkCompletion, BulkDirection, MatrixKind, MbarrierOperation, Op, Order, Scope, Space,
 };
 
+use crate::lower::matrix as matrix_forms;
 use crate::lower::opcode::{Form, Meaning};
 use crate::lower::words::{Words, is_cache_hint, order_of, scope_of, space_of, type_of};
 
@@ -13,15 +14,7 @@ pub(super) fn meaning(mnemonic: &str, words: &Words<'_>) -> Option<Meaning> {
     match mnemonic {
         "mbarrier" => mbarrier(words),
         "cp" => copy(words),
-        "mma" => matrix(MatrixKind::Mma, Form::First),
-        "wmma" => match words.at(0) {
-            "load" => matrix(MatrixKind::Load, Form::First),
-            "store" => matrix(MatrixKind::Store, Form::Reads),
-            "mma" => matrix(MatrixKind::Mma, Form::First),
-            _ => None,
-        },
-        "ldmatrix" => matrix(MatrixKind::Load, Form::First),
-        "stmatrix" => matrix(MatrixKind::Store, Form::Reads),
+        "mma" | "wmma" | "ldmatrix" | "stmatrix" => matrix_forms::meaning(mnemonic, words),
         "movmatrix" => matrix(MatrixKind::Move, Form::First),
         "wgmma" => match words.at(0) {
             "mma_async" => matrix(MatrixKind::WarpgroupMma, Form::FirstIfRegister),

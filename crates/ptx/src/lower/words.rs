@@ -77,9 +77,16 @@ pub(super) fn type_of(word: &str) -> Option<Type> {
         "f64" => Type::F64,
         "u16x2" => Type::U16x2,
         "s16x2" => Type::S16x2,
-        "e4m3" | "e5m2" | "e3m2" | "e2m3" | "e2m1" | "e4m3x2" | "e5m2x2" | "e3m2x2" | "e2m3x2" | "e2m1x2"
-        | "e4m3x4" | "e5m2x4" | "e3m2x4" | "e2m3x4" | "e2m1x4" | "ue8m0" | "ue8m0x2" | "ue4m3" | "u4"
-        | "s4" | "b4" | "b1" | "b6x16_p32" | "b4x16_p64" | "s2f6x2" => Type::Narrow,
+        "e4m3" => Type::E4m3,
+        "e5m2" => Type::E5m2,
+        "e4m3x2" => Type::E4m3x2,
+        "e5m2x2" => Type::E5m2x2,
+        "u4" => Type::U4,
+        "s4" => Type::S4,
+        "b1" => Type::B1,
+        "e3m2" | "e2m3" | "e2m1" | "e3m2x2" | "e2m3x2" | "e2m1x2" | "e4m3x4" | "e5m2x4" | "e3m2x4"
+        | "e2m3x4" | "e2m1x4" | "ue8m0" | "ue8m0x2" | "ue4m3" | "u2" | "s2" | "b4" | "b6x16_p32"
+        | "b4x16_p64" | "s2f6x2" => Type::Narrow,
         _ => return None,
     })
 }
