@@ -12,6 +12,7 @@ mod trace;
 
 use std::time::Duration;
 
+pub(crate) use image::{ElfReader, images as images_of};
 pub use parked::Parked;
 
 use crate::process;

@@ -1,6 +1,7 @@
 //! The files that a process has loaded: their places in its memory, and the tables that unwinding needs.
 
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -55,12 +56,9 @@ pub(crate) trait ElfReader<T> {
     fn read<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> Option<T>;
 }
 
-/// The loaded files of a process. `memory` reads its memory.
-pub(crate) fn images(
-    pid: i32,
-    mappings: &[Mapping],
-    memory: &mut dyn FnMut(u64, &mut [u8]) -> bool,
-) -> Vec<Image> {
+/// The loaded files of a process.
+pub(crate) fn images(pid: i32, mappings: &[Mapping]) -> Vec<Image> {
+    let memory = File::open(format!("/proc/{pid}/mem")).ok();
     let mut images: Vec<Image> = Vec::new();
     for mapping in mappings.iter().filter(|mapping| mapping.executable) {
         let range = (mapping.start, mapping.end);
@@ -72,7 +70,8 @@ pub(crate) fn images(
             "[vdso]" => {
                 let length = usize::try_from(mapping.end - mapping.start).unwrap_or(0).min(1 << 20);
                 let mut bytes = vec![0; length];
-                if !memory(mapping.start, &mut bytes) {
+                let read = memory.as_ref().map(|memory| memory.read_exact_at(&mut bytes, mapping.start));
+                if !matches!(read, Some(Ok(()))) {
                     continue;
                 }
                 Content::Memory(Arc::new(bytes))

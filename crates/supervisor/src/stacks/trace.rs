@@ -59,7 +59,7 @@ pub(crate) fn trace(pid: i32, within: Duration) -> Trace {
         memory.as_ref().is_some_and(|memory| memory.read_exact_at(bytes, address).is_ok())
     };
     let mappings = mappings(pid);
-    trace.images = image::images(pid, &mappings, &mut read_memory);
+    trace.images = image::images(pid, &mappings);
     let mut stacks = Stacks::new(&trace.images, &mappings);
     for (index, one) in &mut stopped {
         let Some(thread) = trace.threads.get_mut(*index) else { continue };
