@@ -11,15 +11,19 @@ mod code;
 mod dump;
 mod elf;
 mod error;
+mod explain;
 mod layout;
 mod lines;
 mod loops;
 mod mbarrier;
 mod memory;
+mod observe;
+mod parameters;
 mod position;
 mod read;
 mod sass;
 mod source;
+mod values;
 
 pub use code::{Code, Function, Place, SourceLine};
 pub use dump::{
@@ -27,8 +31,10 @@ pub use dump::{
     Memory, Meta, Module, Warp, words,
 };
 pub use error::{Problem, ProblemKind, Problems, ReadError};
+pub use explain::{Options, explain};
 pub use mbarrier::MbarrierWord;
 pub use memory::Location;
-pub use position::{Count, Doing, GridState, Group, Ptx, positions};
+pub use observe::positions;
+pub use position::{Count, Doing, GridState, Group, Ptx};
 pub use read::read;
 pub use source::{Extent, Source};

@@ -95,7 +95,9 @@ impl<'a> Reader<'a> {
     /// The entries of a table, each in the form that its driver wrote.
     fn table<T>(&mut self, section: &Section, least: u64, mut read: impl FnMut(Entry<'_>) -> T) -> Vec<T> {
         let what = section.kind.words();
-        let entry = u64::from(section.entry_size);
+        // The description is one entry, and drivers leave its size out.
+        let alone = section.kind == Kind::Meta && section.entry_size == 0;
+        let entry = if alone { section.extent.size } else { u64::from(section.entry_size) };
         if entry < least {
             let kind = ProblemKind::EntrySize { what, found: entry, least };
             self.problems.push(section.extent.offset, kind);

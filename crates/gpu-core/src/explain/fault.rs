@@ -1,0 +1,117 @@
+//! The hardware stopped the kernel: which instruction it would not do.
+
+use standstill_findings::{Finding, Outcome, Platform, PlatformRow, Rule};
+
+use crate::position::{Count, Doing};
+
+use super::{Pattern, Scene};
+
+/// Exceptions, by `CUDBGException_t`.
+const ILLEGAL_INSTRUCTION: u32 = 4;
+const ADDRESSES: [u32; 5] = [1, 5, 10, 14, 15];
+const MISALIGNED: [u32; 2] = [6, 11];
+
+pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
+    let (member, class) = scene.doing(pattern, |doing| matches!(doing, Doing::Fault(_))).next()?;
+    let Doing::Fault(exception) = class.doing else { return None };
+    let threads = scene.threads(pattern, &member.threads);
+    let line = scene.line(class);
+    let mut finding = match exception {
+        ILLEGAL_INSTRUCTION => return illegal(scene, pattern),
+        _ if ADDRESSES.contains(&exception) => scene.finding(
+            Rule::OutOfBounds,
+            format!("{threads} accessed an address outside any allocation on {line}"),
+        ),
+        _ if MISALIGNED.contains(&exception) => {
+            scene.finding(Rule::Misaligned, format!("{threads} accessed a misaligned address on {line}"))
+        }
+        _ => return None,
+    };
+    finding.platforms = PlatformRow::new(&[(Platform::Nvidia, Outcome::WrongResult)]);
+    scene.primary(&mut finding, member, format!("the hardware stopped here (exception {exception})"));
+    Some(finding)
+}
+
+/// An illegal instruction at a synchronisation: what it was asked for cannot be.
+fn illegal(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
+    let (member, class) = scene.doing(pattern, |doing| matches!(doing, Doing::Fault(_))).next()?;
+    let threads = scene.threads(pattern, &member.threads);
+    let line = scene.line(class);
+    let mut finding = match class.faulted {
+        Some(Doing::WarpSync { mask, operation }) => {
+            let what = operation.unwrap_or("warp synchronisation");
+            let mask = mask.map(|mask| format!(" whose mask is {mask:#010x}")).unwrap_or_default();
+            let mut finding = scene.finding(
+                Rule::WarpMask,
+                format!(
+                    "{threads}: the hardware refused the {what} on {line}{mask}: a calling lane is not in it"
+                ),
+            );
+            finding.help =
+                "name exactly the lanes that call: every caller must be in its own mask".to_owned();
+            scene.primary(&mut finding, member, "the hardware stopped the warp here");
+            finding
+        }
+        Some(Doing::BlockBarrier { id, count }) => barrier(scene, pattern, id, count),
+        _ => return None,
+    };
+    finding.platforms = PlatformRow::new(&[
+        (Platform::Nvidia, Outcome::WrongResult),
+        (Platform::Specification, Outcome::Undefined),
+    ]);
+    Some(finding)
+}
+
+fn barrier(scene: &Scene<'_>, pattern: &Pattern, id: Option<u32>, count: Count) -> Finding {
+    let fault = scene.doing(pattern, |doing| matches!(doing, Doing::Fault(_))).next();
+    let others = scene.doing(pattern, |doing| match doing {
+        Doing::BlockBarrier { id: other, count: others } => *other == id && *others != count,
+        _ => false,
+    });
+    let name = id.map_or("the barrier".to_owned(), |id| format!("barrier {id}"));
+    let number = |count: Count| match count {
+        Count::Threads(count) => count.to_string(),
+        Count::All => "the whole block".to_owned(),
+        Count::Unknown => "another count".to_owned(),
+    };
+    let line = fault.map(|(_, class)| scene.line(class)).unwrap_or_default();
+    if let Some((member, class)) = others.into_iter().next()
+        && let Doing::BlockBarrier { count: theirs, .. } = class.doing
+    {
+        let message = format!(
+            "two counts at {name}: {} ask for {} on {}, others for {} on {line}",
+            scene.threads(pattern, &member.threads),
+            number(theirs),
+            scene.line(class),
+            number(count)
+        );
+        let mut finding = scene.finding(Rule::BarrierCount, message);
+        finding.help = "give each group of threads a barrier number of its own".to_owned();
+        scene.primary(&mut finding, member, format!("{name}, {}", number(theirs)));
+        if let Some((member, _)) = fault {
+            scene.cause(
+                &mut finding,
+                member,
+                format!("{name}, {}: the hardware stopped here", number(count)),
+            );
+        }
+        return finding;
+    }
+    let why = match count {
+        Count::Threads(count) if count % 32 != 0 => {
+            format!("its count of {count} is not a multiple of 32")
+        }
+        Count::Threads(count) => {
+            format!("more threads arrived than its count of {count}, or with other counts")
+        }
+        _ => "threads came with different counts".to_owned(),
+    };
+    let mut finding =
+        scene.finding(Rule::BarrierCount, format!("the hardware refused {name} on {line}: {why}"));
+    finding.help =
+        "the count is the number of threads that arrive, a multiple of 32, the same for all".to_owned();
+    if let Some((member, _)) = fault {
+        scene.primary(&mut finding, member, "the hardware stopped the warp here");
+    }
+    finding
+}

@@ -1,0 +1,94 @@
+//! From positions to findings: who waits for whom, and which wait can never end.
+//!
+//! A snapshot shows where threads stand, not what they will do. A wait is called observed when nobody is left
+//! that could end it; where a thread was still running, the finding is possible and says so.
+
+mod barrier;
+mod fault;
+mod grid;
+mod loops;
+mod mbarrier;
+mod pattern;
+mod spin;
+mod warp;
+mod words;
+
+use standstill_findings::{Finding, Known, Outcome, Platform, PlatformRow, Rule, Severity};
+
+use crate::dump::Dump;
+use crate::position::GridState;
+
+pub(crate) use pattern::{Member, Pattern, Scene};
+
+/// What an explanation needs beside the dump.
+#[derive(Debug, Clone, Copy)]
+pub struct Options<'a> {
+    /// The dump's path: where a finding points when the code has no line table.
+    pub input: &'a str,
+    /// The platform that severities are for; `None` takes the worst of all.
+    pub platform: Option<Platform>,
+}
+
+/// Says what the threads of a grid wait for. Blocks that stand alike are explained once.
+pub fn explain(dump: &Dump, state: &GridState, options: &Options<'_>) -> Vec<Finding> {
+    let scene = Scene::new(dump, state, options);
+    let mut findings: Vec<Finding> = Vec::new();
+    for pattern in &scene.patterns {
+        let Some(mut finding) = judge(&scene, pattern) else { continue };
+        settle(&mut finding, options);
+        let same = |other: &&mut Finding| {
+            other.rule == finding.rule && place(other) == place(&finding) && other.known == finding.known
+        };
+        // Blocks that wait at the same place for the same kind of thing are one finding.
+        if findings.iter_mut().find(same).is_none() {
+            findings.push(finding);
+        }
+    }
+    findings
+}
+
+fn place(finding: &Finding) -> Option<(&str, u32)> {
+    finding.primary_span().map(|span| (span.file.as_str(), span.line))
+}
+
+/// The rules, the more particular ones first.
+fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
+    fault::judge(scene, pattern)
+        .or_else(|| grid::judge(scene, pattern))
+        .or_else(|| spin::judge(scene, pattern))
+        .or_else(|| mbarrier::judge(scene, pattern))
+        .or_else(|| loops::judge(scene, pattern))
+        .or_else(|| warp::judge(scene, pattern))
+        .or_else(|| barrier::judge(scene, pattern))
+        .or_else(|| running(scene, pattern))
+}
+
+/// Nothing waits for ever here: says what was under way.
+fn running(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
+    let first = pattern.members.first()?;
+    let message = format!("{} were running when the dump was taken", scene.threads(pattern, &first.threads));
+    let mut finding = scene.finding(Rule::Undecided, message);
+    finding.known = Known::Possible { reason: "one snapshot cannot tell slow from stuck".to_owned() };
+    finding.severity = Severity::Note;
+    scene.primary(&mut finding, first, "they stood here");
+    for member in pattern.members.iter().skip(1) {
+        scene.cause(&mut finding, member, scene.threads(pattern, &member.threads));
+    }
+    Some(finding)
+}
+
+fn settle(finding: &mut Finding, options: &Options<'_>) {
+    if finding.rule == Rule::Undecided {
+        return;
+    }
+    if finding.platforms.outcomes.is_empty() {
+        finding.platforms = PlatformRow::new(&[(Platform::Nvidia, Outcome::Hangs)]);
+    }
+    finding.severity = match &finding.known {
+        // Seen on this very card, whatever platform was asked for.
+        Known::Observed | Known::Proved => {
+            finding.platforms.severity(options.platform.or(Some(Platform::Nvidia)))
+        }
+        Known::Possible { .. } => Severity::Warning,
+    };
+}
