@@ -14,6 +14,7 @@ use standstill_kernel_ir::{
 use crate::body::{Base, Body};
 use crate::inline::is_shared;
 use crate::kernel::Kernel;
+use crate::order::flags::{can_end_spin, constant_at};
 use crate::words::{agreeing, sentence};
 
 /// Fewest registers a thread can be given; with them a card holds the most blocks.
@@ -113,7 +114,11 @@ fn barrier_arrival(body: &Body, poll: InstructionId, base: Base) -> Option<Instr
     }
     for (writer, instruction) in body.instructions() {
         let writes = matches!(instruction.op, Op::Store(_) | Op::Atomic { .. });
-        if !writes || writer == poll || body.base(writer) != base {
+        let ends = || {
+            constant_at(body, writer)
+                .is_none_or(|constant| can_end_spin(body, body.loops.blocks(loop_of_poll), poll, constant))
+        };
+        if !writes || writer == poll || body.base(writer) != base || !ends() {
             continue;
         }
         for &branch in body.control_dependence.branches(body.block_of(writer)) {

@@ -3,19 +3,17 @@
 
 mod faults;
 mod reports;
+mod writers;
 
 use standstill_findings::{
     Finding, Known, Node, Outcome, Platform, PlatformRow, Rule, ThreadRanges, WaitGraph,
 };
-use standstill_kernel_ir::{
-    InstructionId, MatrixKind, MbarrierOperation, Op, Operand, Reachability, Terminator,
-};
+use standstill_kernel_ir::{InstructionId, Op, Operand, Reachability};
 
 use crate::body::{Base, Body};
-use crate::inline::is_shared;
 use crate::kernel::Kernel;
 use crate::rehearsal::{Doing, Fault, Group, Place, PointerBase, Rehearsal, Standstill};
-use crate::threads::ThreadValues;
+use writers::waits_for_the_same;
 
 /// Reports what a rehearsal showed; gives the barriers whose divergence is explained by it.
 pub(crate) fn check(
@@ -78,9 +76,9 @@ impl State<'_> {
             }
         }
         let cycle = self.cycle(&waits)?;
-        // What a flag holds at the start was chosen on the way: with another value it may be no cycle at all.
+        // Several choices on the way may exclude each other: then it may be no cycle at all.
         let spins = |&index: &usize| groups.get(index).is_some_and(|group| group.doing == Doing::Spinning);
-        if self.standstill.chosen && cycle.iter().any(spins) {
+        if self.standstill.chosen > 1 && cycle.iter().any(spins) {
             return None;
         }
         // Where a part of the other side came, it is the number of arrivals that is wrong, not the order.
@@ -145,7 +143,13 @@ impl State<'_> {
         let mut found = Vec::new();
         for (other, candidate) in self.standstill.groups.iter().enumerate() {
             let same_memory = global || candidate.block == group.block;
-            if same_memory && writers.iter().any(|&writer| reach.reaches(candidate.at, writer)) {
+            let same_wait = global && waits_for_the_same(group, candidate);
+            if same_memory
+                && writers.iter().any(|&writer| {
+                    (!same_wait || self.only_ends(group, writer))
+                        && self.may_write(reach, candidate, writer, group)
+                })
+            {
                 found.push(other);
             }
         }
@@ -161,46 +165,6 @@ impl State<'_> {
 
     fn mbarrier(&self, place: &Place) -> Option<&crate::rehearsal::Mbarrier> {
         self.standstill.mbarriers.iter().find(|(known, _)| known == place).map(|(_, mbarrier)| mbarrier)
-    }
-
-    /// The instructions that may end a spin by writing what it polls.
-    fn writers(&self, group: &Group) -> Vec<InstructionId> {
-        let body = self.kernel.body;
-        let polled: Vec<(bool, Base)> = group
-            .reads
-            .iter()
-            .map(|(place, at)| {
-                (place.block.is_some(), base_of_place(place).unwrap_or_else(|| body.base(*at)))
-            })
-            .collect();
-        let on_mbarrier = group.reads.iter().any(|(place, _)| self.mbarrier(place).is_some());
-        let mut writers = Vec::new();
-        for (id, instruction) in body.instructions() {
-            let writes = match instruction.op {
-                Op::Store(_) => !on_mbarrier,
-                Op::Atomic { operation, .. } => !on_mbarrier && !only_reads(body, id, operation),
-                Op::Mbarrier { operation: MbarrierOperation::Arrive { .. }, .. }
-                | Op::AsyncMbarrierArrive { .. }
-                | Op::Matrix(MatrixKind::TensorCommit) => on_mbarrier,
-                _ => false,
-            };
-            if !writes {
-                continue;
-            }
-            let base = body.base(id);
-            let shared = match instruction.op {
-                Op::Store(access) | Op::Atomic { access, .. } => is_shared(access.space),
-                _ => true,
-            };
-            let hits = polled.iter().any(|(polled_shared, polled_base)| {
-                *polled_base == base
-                    || (base == Base::Unknown || *polled_base == Base::Unknown) && *polled_shared == shared
-            });
-            if hits {
-                writers.push(id);
-            }
-        }
-        writers
     }
 
     fn count_of(&self, group: &Group, id: u64) -> Option<u32> {
@@ -264,7 +228,7 @@ impl State<'_> {
                 .assumes
                 .push(format!("integer parameters that were not given, such as trip counts, are {value}"));
         }
-        if standstill.chosen {
+        if standstill.chosen > 0 {
             finding.known =
                 Known::Possible { reason: "a condition on the way depends on what memory holds".into() };
             finding.severity = standstill_findings::Severity::Warning;
@@ -278,17 +242,5 @@ fn base_of_place(place: &Place) -> Option<Base> {
         PointerBase::Symbol(symbol) => Some(Base::Symbol(symbol)),
         PointerBase::Parameter(index, offset) => Some(Base::Parameter(index, offset)),
         PointerBase::Unknown(_) => None,
-    }
-}
-
-/// Whether an atomic leaves memory as it is: an addition of zero, an exchange of equals.
-fn only_reads(body: &Body, id: InstructionId, operation: standstill_kernel_ir::AtomicOperation) -> bool {
-    use standstill_kernel_ir::AtomicOperation;
-    let Some(instruction) = body.instruction(id) else { return false };
-    let operand = body.constant(instruction, 1);
-    match operation {
-        AtomicOperation::Add | AtomicOperation::Or | AtomicOperation::Xor => operand == Some(0),
-        AtomicOperation::CompareExchange => operand.is_some() && operand == body.constant(instruction, 2),
-        _ => false,
     }
 }

@@ -13,7 +13,7 @@ const MAXIMUM_DEPTH: u32 = 40;
 
 /// Something that an address is a multiple of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Atom {
+pub(crate) enum Atom {
     /// A thread or block index, and the like.
     Axis(u8, u8),
     /// A kernel's parameter, taken as a number: position and byte offset.
@@ -26,18 +26,18 @@ pub(super) enum Atom {
 
 /// One address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Address {
-    pub(super) base: Base,
+pub(crate) struct Address {
+    pub(crate) base: Base,
     pub(super) constant: i64,
     /// Each atom once, sorted, with its factor.
     pub(super) terms: Vec<(Atom, i64)>,
     /// Bytes accessed.
-    pub(super) bytes: i64,
+    pub(crate) bytes: i64,
 }
 
 impl Address {
     /// The address of a memory operation (its first source).
-    pub(super) fn of(body: &Body, id: InstructionId) -> Option<Address> {
+    pub(crate) fn of(body: &Body, id: InstructionId) -> Option<Address> {
         let instruction = body.instruction(id)?;
         let access = match instruction.op {
             Op::Load(access) | Op::Store(access) | Op::Atomic { access, .. } => access,
@@ -168,7 +168,7 @@ impl Address {
     }
 
     /// Whether two accesses can touch the same bytes, each at some value of its atoms.
-    pub(super) fn may_meet(&self, other: &Address) -> bool {
+    pub(crate) fn may_meet(&self, other: &Address) -> bool {
         if self.base != other.base {
             return false;
         }
@@ -184,6 +184,17 @@ impl Address {
         let step = step.min(1 << 40) as i64;
         let after = distance.rem_euclid(step);
         after < self.bytes || step - after < other.bytes
+    }
+
+    /// Its offset from the base in a block with these coordinates, when nothing else goes into it.
+    pub(crate) fn offset_in_block(&self, block: [u32; 3]) -> Option<i64> {
+        self.terms.iter().try_fold(self.constant, |offset, &(atom, factor)| match atom {
+            Atom::Axis(BLOCK, axis) => {
+                let index = i64::from(*block.get(usize::from(axis))?);
+                Some(offset.wrapping_add(index.wrapping_mul(factor)))
+            }
+            _ => None,
+        })
     }
 
     /// Whether two accesses go to the same place in one and the same thread.

@@ -279,29 +279,35 @@ pub(super) fn can_end(body: &Body, poll: &Poll, written: Option<u64>) -> bool {
     match &poll.kind {
         Kind::Lock { free: Some(free), .. } => *free as u32 == written as u32,
         Kind::Lock { free: None, taken } => *taken as u32 != written as u32,
-        Kind::Spin(blocks) => {
-            let Some(result) = body
-                .instruction(poll.access.at)
-                .and_then(|instruction| body.destination_value(instruction, 0))
-            else {
-                return true;
-            };
-            let ty = poll.access.access.ty;
-            let mut known = FxHashMap::default();
-            known.insert(result, Some(evaluate::keep(written, ty)));
-            exits_on(body, blocks, result).any(|(from, to)| {
-                let Some(condition) = body.ssa.terminator(from) else { return true };
-                let Some(bits) = evaluated(body, condition, &mut known, 0) else { return true };
-                match body.function.blocks.get(from.0 as usize).map(|block| block.terminator) {
-                    Some(Terminator::Branch { guard, taken, otherwise }) => {
-                        let goes = if (bits & 1 == 1) != guard.negated() { taken } else { otherwise };
-                        goes == to
-                    }
-                    _ => true,
-                }
-            })
-        }
+        Kind::Spin(blocks) => can_end_spin(body, blocks, poll.access.at, written),
     }
+}
+
+/// Whether a written constant can end a loop that polls: false only where the loop has exits that look at what
+/// was read, and all of them are known to stay shut for it.
+pub(crate) fn can_end_spin(body: &Body, blocks: &[BlockId], poll: InstructionId, written: u64) -> bool {
+    let Some(instruction) = body.instruction(poll) else { return true };
+    let (Op::Load(access) | Op::Atomic { access, .. }) = instruction.op else { return true };
+    let Some(result) = body.destination_value(instruction, 0) else { return true };
+    let mut known = FxHashMap::default();
+    known.insert(result, Some(evaluate::keep(written, access.ty)));
+    let mut shut = false;
+    for (from, to) in exits_on(body, blocks, result) {
+        let Some(condition) = body.ssa.terminator(from) else { return true };
+        let Some(bits) = evaluated(body, condition, &mut known, 0) else { return true };
+        let goes =
+            match body.function.blocks.get(from.0 as usize).map(|block| block.terminator) {
+                Some(Terminator::Branch { guard, taken, otherwise }) => {
+                    if (bits & 1 == 1) != guard.negated() { taken } else { otherwise }
+                }
+                _ => return true,
+            };
+        if goes == to {
+            return true;
+        }
+        shut = true;
+    }
+    !shut
 }
 
 fn evaluated(
@@ -343,7 +349,12 @@ fn evaluated(
 
 /// The constant that an access leaves in memory.
 pub(super) fn written_constant(body: &Body, access: &Access) -> Option<u64> {
-    let instruction = body.instruction(access.at)?;
+    constant_at(body, access.at)
+}
+
+/// The constant that a store or an atomic leaves in memory.
+pub(crate) fn constant_at(body: &Body, at: InstructionId) -> Option<u64> {
+    let instruction = body.instruction(at)?;
     match instruction.op {
         Op::Store(_) | Op::Atomic { operation: AtomicOperation::Exchange, .. } => {
             body.constant(instruction, 1)

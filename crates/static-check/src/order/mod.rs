@@ -4,8 +4,8 @@
 //! A finding needs both sides in one kernel: a write of a flag, a wait for it, and a payload that the one
 //! side stores and the other loads (PTX ISA, «Memory Consistency Model»).
 
-mod address;
-mod flags;
+pub(crate) mod address;
+pub(crate) mod flags;
 mod paths;
 mod report;
 mod roles;

@@ -116,6 +116,7 @@ impl Memory {
     }
 }
 
-fn address(place: Place) -> Value {
+/// A place as an address.
+pub(super) fn address(place: Place) -> Value {
     Value::Linear { base: place.base, offset: place.offset }
 }

@@ -199,8 +199,9 @@ pub(crate) struct Standstill {
     pub(crate) phases: Vec<(u32, u64, Phase)>,
     /// The mbarriers.
     pub(crate) mbarriers: Vec<(Place, Mbarrier)>,
-    /// Whether conditions on memory were chosen to get here.
-    pub(crate) chosen: bool,
+    /// How many conditions were chosen to get here that rest on something else than what a polled place holds
+    /// at the start.
+    pub(crate) chosen: usize,
     /// The value that small integer parameters had, when one was read.
     pub(crate) parameter: Option<i64>,
 }
@@ -289,7 +290,7 @@ pub(crate) fn rehearse(body: &Body, launch: &Launch, warp_operations: bool) -> O
                         }
                     }
                     if !ended {
-                        found.2.push(standstill(&machine));
+                        found.2.push(standstill(&mut machine));
                     }
                     keep_faults(&mut found.1, machine.faults);
                 }
@@ -368,7 +369,7 @@ fn correlated(machine: &Machine<'_>, choices: &Choices) -> bool {
     false
 }
 
-fn standstill(machine: &Machine<'_>) -> Standstill {
+fn standstill(machine: &mut Machine<'_>) -> Standstill {
     let mut groups: FxHashMap<(u32, Doing, u32), Group> = FxHashMap::default();
     for thread in &machine.threads {
         let doing = match thread.status {
@@ -401,6 +402,13 @@ fn standstill(machine: &Machine<'_>) -> Standstill {
     }
     let mut groups: Vec<Group> = groups.into_values().collect();
     groups.sort_by_key(|group| (group.block, group.threads.first().copied(), group.at));
+    let mut polled: Vec<u32> = Vec::new();
+    for (place, _) in groups.iter().flat_map(|group| &group.reads) {
+        let start = machine.unknowns.memory(memory::address(*place), 0);
+        polled.extend_from_slice(machine.unknowns.roots(start));
+    }
+    let at_start = |value: Value| machine.unknowns.roots(value).iter().all(|root| polled.contains(root));
+    let chosen = machine.choices.made.iter().filter(|(value, _)| !at_start(*value)).count();
     let mut phases: Vec<(u32, u64, Phase)> = Vec::new();
     for (index, barriers) in machine.barriers.iter().enumerate() {
         let block = machine.blocks.get(index).copied().unwrap_or(0);
@@ -418,7 +426,7 @@ fn standstill(machine: &Machine<'_>) -> Standstill {
         groups,
         phases,
         mbarriers,
-        chosen: !machine.choices.made.is_empty(),
+        chosen,
         parameter: machine.sampled.then_some(machine.choices.parameter),
     }
 }

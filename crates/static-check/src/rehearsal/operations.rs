@@ -266,6 +266,11 @@ impl Machine<'_> {
                     return value;
                 }
             }
+            AtomicOperation::Add | AtomicOperation::Or | AtomicOperation::Xor
+                if operand.bits() == Some(0) =>
+            {
+                Some(old)
+            }
             _ => match (old.bits(), operand.bits()) {
                 (Some(old_bits), Some(bits)) => {
                     let taint = old.taint().max(operand.taint());

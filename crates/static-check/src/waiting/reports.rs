@@ -251,11 +251,14 @@ impl State<'_> {
         let places = self.kernel.places;
         let Some((place, _)) = group.reads.first() else { return };
         let name = self.place_name(place, group.at);
-        finding.assumes.push(format!(
+        let assumption = format!(
             "{name} does not already hold what the loop waits for, and nobody outside the grid writes it"
-        ));
+        );
+        if !finding.assumes.contains(&assumption) {
+            finding.assumes.push(assumption);
+        }
         let writers: Vec<InstructionId> =
-            self.writers(group).into_iter().filter(|&writer| reach.reaches(next.at, writer)).collect();
+            self.writers(group).into_iter().filter(|&w| self.may_write(reach, next, w, group)).collect();
         let Some(&writer) = writers.first() else { return };
         for &writer in &writers {
             if !finding.spans.iter().any(|s| s.line == places.line(writer)) {
@@ -264,46 +267,18 @@ impl State<'_> {
                     .push(places.cause(writer, format!("the write of {name} lies behind that wait")));
             }
         }
-        let by = self.who_writes(writer, next);
+        let by = ThreadRanges::from_members(self.threads_at(writer, next));
         let behind = match next.doing {
             Doing::Barrier(_) | Doing::ClusterBarrier => "that barrier",
             _ => "that wait",
         };
+        let of = if next.block == group.block { String::new() } else { format!(" of block {}", next.block) };
         clauses.push(format!(
-            "only {} {name}, on line {}, after {behind}",
-            sentence("thread", &by, "write"),
+            "only {}{of} {} {name}, on line {}, after {behind}",
+            by.with_noun("thread"),
+            agreeing(&by, "write"),
             places.line(writer)
         ));
-    }
-
-    /// The threads of a group that come to a writer, by the conditions on their own indices.
-    fn who_writes(&self, writer: InstructionId, group: &Group) -> ThreadRanges {
-        let body = self.kernel.body;
-        let mut threads = group.threads.clone();
-        if let Some(mut values) = ThreadValues::new(body, self.kernel.launch) {
-            let mut block = body.block_of(writer);
-            let mut steps = 0;
-            while let Some(&branch) = body.control_dependence.branches(block).iter().find(|&&b| b != block) {
-                steps += 1;
-                if steps > 32 {
-                    break;
-                }
-                if let Some(condition) = body.ssa.terminator(branch)
-                    && let Some(vector) = values.vector(condition)
-                    && let Some(Terminator::Branch { guard, taken, .. }) =
-                        body.function.blocks.get(branch.0 as usize).map(|b| b.terminator)
-                {
-                    let when_true = (body.post_dominators.post_dominates(block, taken)) != guard.negated();
-                    threads
-                        .retain(|&t| vector.get(t as usize).is_none_or(|bits| (bits & 1 == 1) == when_true));
-                }
-                block = branch;
-            }
-        }
-        if threads.is_empty() {
-            threads = group.threads.clone();
-        }
-        ThreadRanges::from_members(threads)
     }
 
     fn report_grid_barrier(&self, group: &Group) -> Finding {

@@ -1,0 +1,155 @@
+//! Who can end a spin: the writes of what it polls, and the threads that come to them.
+
+use standstill_kernel_ir::{AtomicOperation, BlockId, MatrixKind, MbarrierOperation, Terminator};
+
+use super::*;
+use crate::inline::is_shared;
+use crate::order::address::Address;
+use crate::order::flags::{can_end_spin, constant_at};
+use crate::threads::ThreadValues;
+
+impl State<'_> {
+    /// The instructions that may end a spin by writing what it polls.
+    pub(super) fn writers(&self, group: &Group) -> Vec<InstructionId> {
+        let body = self.kernel.body;
+        let on_mbarrier = group.reads.iter().any(|(place, _)| self.mbarrier(place).is_some());
+        let mut writers = Vec::new();
+        for (id, instruction) in body.instructions() {
+            let writes = match instruction.op {
+                Op::Store(_) => !on_mbarrier,
+                Op::Atomic { operation, .. } => !on_mbarrier && !only_reads(body, id, operation),
+                Op::Mbarrier { operation: MbarrierOperation::Arrive { .. }, .. }
+                | Op::AsyncMbarrierArrive { .. }
+                | Op::Matrix(MatrixKind::TensorCommit) => on_mbarrier,
+                _ => false,
+            };
+            if !writes {
+                continue;
+            }
+            let base = body.base(id);
+            let shared = match instruction.op {
+                Op::Store(access) | Op::Atomic { access, .. } => is_shared(access.space),
+                _ => true,
+            };
+            let hits = group.reads.iter().any(|&(place, poll)| {
+                let polled = base_of_place(&place).unwrap_or_else(|| body.base(poll));
+                let may_be = polled == base
+                    || (base == Base::Unknown || polled == Base::Unknown) && place.block.is_some() == shared;
+                may_be && (on_mbarrier || self.may_end(poll, id))
+            });
+            if hits {
+                writers.push(id);
+            }
+        }
+        writers
+    }
+
+    /// Whether a write goes where a poll looks, with a value that may end it.
+    fn may_end(&self, poll: InstructionId, writer: InstructionId) -> bool {
+        let body = self.kernel.body;
+        let apart = match (Address::of(body, poll), Address::of(body, writer)) {
+            (Some(polled), Some(written)) => polled.base == written.base && !polled.may_meet(&written),
+            _ => false,
+        };
+        let ends = match (body.loops.innermost(body.block_of(poll)), constant_at(body, writer)) {
+            (Some(spin), Some(constant)) => can_end_spin(body, body.loops.blocks(spin), poll, constant),
+            _ => true,
+        };
+        !apart && ends
+    }
+
+    /// Whether what a write leaves is the only value that ends a spin. Where others end it, too, they may come
+    /// from outside the grid, and the write may be the answer.
+    pub(super) fn only_ends(&self, spin: &Group, writer: InstructionId) -> bool {
+        let body = self.kernel.body;
+        let Some(&(_, poll)) = spin.reads.first() else { return false };
+        let Some(around) = body.loops.innermost(body.block_of(poll)) else { return false };
+        let Some(constant) = constant_at(body, writer) else { return false };
+        let ends = |value: u64| can_end_spin(body, body.loops.blocks(around), poll, value);
+        ends(constant) && !ends(constant.wrapping_add(1)) && !ends(constant.wrapping_sub(1))
+    }
+
+    /// Whether threads of a group come to a write of what a spin polls.
+    pub(super) fn may_write(
+        &self,
+        reach: &mut Reachability<'_>,
+        candidate: &Group,
+        writer: InstructionId,
+        spin: &Group,
+    ) -> bool {
+        if !reach.reaches(candidate.at, writer) || self.threads_at(writer, candidate).is_empty() {
+            return false;
+        }
+        let body = self.kernel.body;
+        let written = Address::of(body, writer).and_then(|address| {
+            let offset = address.offset_in_block(self.coordinates(candidate.block))?;
+            Some((address.base, offset, offset + address.bytes))
+        });
+        let Some((base, first, end)) = written else { return true };
+        spin.reads.iter().any(|(place, at)| {
+            let bytes = body.instruction(*at).map_or(1, |instruction| match instruction.op {
+                Op::Load(access) | Op::Atomic { access, .. } => i64::from(access.ty.bytes()),
+                _ => 1,
+            });
+            base_of_place(place) != Some(base) || place.offset < end && first < place.offset + bytes
+        })
+    }
+
+    fn coordinates(&self, block: u32) -> [u32; 3] {
+        let [x, y, _] = self.kernel.launch.grid.unwrap_or([u32::MAX, 1, 1]).map(|extent| extent.max(1));
+        [block % x, block / x % y, block / x / y]
+    }
+
+    /// The threads of a group that come to an instruction, by the conditions on their own indices.
+    pub(super) fn threads_at(&self, at: InstructionId, group: &Group) -> Vec<u32> {
+        let body = self.kernel.body;
+        let mut threads = group.threads.clone();
+        let Some(mut values) = ThreadValues::new(body, self.kernel.launch) else { return threads };
+        let mut block = body.block_of(at);
+        for _ in 0..32 {
+            let mut branches = body.control_dependence.branches(block).iter().filter(|&&b| b != block);
+            let (Some(&branch), None) = (branches.next(), branches.next()) else { break };
+            if let Some(condition) = body.ssa.terminator(branch)
+                && let Some(vector) = values.vector(condition)
+                && let Some(when_true) = self.side(branch, block)
+            {
+                threads.retain(|&t| vector.get(t as usize).is_none_or(|bits| (bits & 1 == 1) == when_true));
+            }
+            block = branch;
+        }
+        threads
+    }
+
+    /// The value of a branch's condition with which control comes to a block, where only one does.
+    fn side(&self, branch: BlockId, block: BlockId) -> Option<bool> {
+        let body = self.kernel.body;
+        let Some(Terminator::Branch { guard, taken, otherwise }) =
+            body.function.blocks.get(branch.0 as usize).map(|b| b.terminator)
+        else {
+            return None;
+        };
+        let leads = |to: BlockId| to == block || body.post_dominators.post_dominates(block, to);
+        match (leads(taken), leads(otherwise)) {
+            (true, false) => Some(!guard.negated()),
+            (false, true) => Some(guard.negated()),
+            _ => None,
+        }
+    }
+}
+
+/// Whether two groups poll one place at the same instruction: neither comes past it to release the other.
+pub(super) fn waits_for_the_same(group: &Group, other: &Group) -> bool {
+    let place = |group: &Group| group.reads.first().map(|(place, _)| *place);
+    other.doing == Doing::Spinning && other.at == group.at && place(other) == place(group)
+}
+
+/// Whether an atomic leaves memory as it is: an addition of zero, an exchange of equals.
+fn only_reads(body: &Body, id: InstructionId, operation: AtomicOperation) -> bool {
+    let Some(instruction) = body.instruction(id) else { return false };
+    let operand = body.constant(instruction, 1);
+    match operation {
+        AtomicOperation::Add | AtomicOperation::Or | AtomicOperation::Xor => operand == Some(0),
+        AtomicOperation::CompareExchange => operand.is_some() && operand == body.constant(instruction, 2),
+        _ => false,
+    }
+}
