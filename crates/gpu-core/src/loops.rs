@@ -43,6 +43,27 @@ pub(crate) fn decode(code: &Code, function: &Function) -> Vec<Instruction> {
         .collect()
 }
 
+/// The address that stands for `pc` in the source: of a copy that only lanes apart run, the operation that it is a
+/// copy of, because the compiler gives all such copies the line of one.
+pub(crate) fn stands_for(body: &[Instruction], pc: u64) -> u64 {
+    /// Instructions between the branch to the copy and the operation itself.
+    const NEAR: usize = 8;
+    let apart = body.iter().filter(|instruction| instruction.leaves_when_apart());
+    let with_target = apart.filter_map(|instruction| match instruction.op {
+        Op::Branch(target) if target <= pc => Some((target, instruction.pc)),
+        _ => None,
+    });
+    let Some((target, branch)) = with_target.max() else { return pc };
+    let straight =
+        |instruction: &Instruction| !matches!(instruction.op, Op::Branch(_) | Op::Exit | Op::Return);
+    let between = body.iter().filter(|instruction| target <= instruction.pc && instruction.pc < pc);
+    if !between.into_iter().all(straight) {
+        return pc;
+    }
+    let behind = body.iter().filter(|instruction| instruction.pc > branch).take(NEAR);
+    behind.filter(|i| matches!(i.op, Op::WarpOperation(_))).map(|i| i.pc).next().unwrap_or(pc)
+}
+
 /// The innermost loop around `pc`.
 pub(crate) fn around(body: &[Instruction], pc: u64) -> Option<Loop> {
     let back = body.iter().filter_map(|instruction| match instruction.op {
@@ -132,16 +153,28 @@ fn deciding(body: &[Instruction], exits: &[&Instruction]) -> Vec<(u64, AccessKin
             break;
         }
     }
+    let strong = |kind: AccessKind| {
+        matches!(kind, AccessKind::StrongLoad | AccessKind::Atomic | AccessKind::CompareAndSwap)
+    };
+    // One thread reads for all and hands the value on through shared memory: what it reads is waited for.
+    let has_barrier = body.iter().any(|instruction| matches!(instruction.op, Op::Barrier { .. }));
+    if has_barrier && found.iter().all(|(_, kind, _)| !strong(*kind)) {
+        let seen: Vec<(u64, AccessKind, Address)> = body
+            .iter()
+            .filter_map(|instruction| match instruction.op {
+                Op::Access { kind, address } if strong(kind) => Some((instruction.pc, kind, address)),
+                _ => None,
+            })
+            .collect();
+        if !seen.is_empty() {
+            return seen;
+        }
+    }
     // Decisions that go through uniform registers or votes are not followed: what must see other threads'
     // writes is what is waited for.
     if found.is_empty() {
         found.extend(body.iter().filter_map(|instruction| match instruction.op {
-            Op::Access { kind, address } => match kind {
-                AccessKind::StrongLoad | AccessKind::Atomic | AccessKind::CompareAndSwap => {
-                    Some((instruction.pc, kind, address))
-                }
-                AccessKind::Load | AccessKind::Store => None,
-            },
+            Op::Access { kind, address } if strong(kind) => Some((instruction.pc, kind, address)),
             _ => None,
         }));
         found.retain(|_| !exits.is_empty());

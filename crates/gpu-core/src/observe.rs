@@ -123,8 +123,8 @@ impl Observer<'_> {
             let group = Group {
                 doing: key.0.clone(),
                 at: key.1,
-                place: code.and_then(|code| code.place(key.1)),
-                ptx_line: code.and_then(|code| code.ptx_line(key.1)),
+                place: code.and_then(|code| code.place(stands_for(code, &key))),
+                ptx_line: code.and_then(|code| code.ptx_line(stands_for(code, &key))),
                 range: around.map(|around| (around.first, around.last)),
                 function: site.map(|site| site.function).unwrap_or_default(),
                 faulted,
@@ -139,7 +139,8 @@ impl Observer<'_> {
 
     /// What a lane was doing, and the address that stands for it.
     fn lane(&mut self, block: &Block, warp: &Warp, lane: &Lane, split: bool) -> (Doing, u64) {
-        if lane.exception != 0 {
+        // An exception is the whole warp's; the lanes that were active ran into it.
+        if lane.exception != 0 && (warp.active >> lane.lane & 1 == 1 || warp.active == 0) {
             return (Doing::Fault(lane.exception), warp.error_pc.unwrap_or(lane.pc));
         }
         let Some(site) = self.site(lane.pc) else { return (Doing::Work, lane.pc) };
@@ -257,6 +258,33 @@ fn together(from: &[Instruction]) -> Option<&'static str> {
         Op::Other => None,
         _ => Some(None),
     })?
+}
+
+/// The address whose source line stands for a position.
+fn stands_for(code: &Code, (doing, at): &(Doing, u64)) -> u64 {
+    let body = || code.function(*at).map(|function| loops::decode(code, function));
+    match doing {
+        Doing::WarpSync { .. } | Doing::Fault(_) => body().map_or(*at, |body| loops::stands_for(&body, *at)),
+        // The head of a loop without a way out: the least line of its own file.
+        Doing::Loop { has_exit: false, .. } => {
+            let around = body().and_then(|body| loops::around(&body, *at));
+            around.map_or(*at, |around| head(code, &around))
+        }
+        _ => *at,
+    }
+}
+
+/// The instruction of a loop with the least line of the file that most of it comes from.
+fn head(code: &Code, around: &Loop) -> u64 {
+    let last = code.place(around.last);
+    let file = last.as_ref().map(|place| place.outermost().file.clone());
+    let own = |pc: &u64| {
+        let place = code.place(*pc)?;
+        let line = place.outermost();
+        (Some(&line.file) == file.as_ref()).then_some((line.line, *pc))
+    };
+    let instructions = (around.first..=around.last).step_by(crate::sass::SIZE as usize).take(1 << 12);
+    instructions.filter_map(|pc| own(&pc)).min().map_or(around.last, |(_, pc)| pc)
 }
 
 /// The synchronisation at which a lane faulted.

@@ -181,6 +181,12 @@ impl Instruction {
         Instruction { pc, guard, op: op(pc, raw), raw }
     }
 
+    /// Whether it is a branch that a warp takes when its lanes are apart (`BRA.DIV`): the compiler puts a
+    /// second copy of an operation of several lanes there.
+    pub fn leaves_when_apart(&self) -> bool {
+        matches!(self.op, Op::Branch(_)) && (self.raw >> 91) & 1 == 1
+    }
+
     /// The registers that it writes: the first and how many. Nothing for an instruction that writes none, and
     /// at most what any instruction with that opcode writes.
     pub fn writes(&self) -> Option<(u8, u8)> {

@@ -6,15 +6,17 @@ use standstill_findings::{Finding, Known, Node, Rule, ThreadRanges, WaitGraph};
 
 use crate::position::{BEFORE_BARRIER, Doing, Group};
 
-use super::{Member, Pattern, Scene};
+use super::{Member, Pattern, Scene, words};
 
 pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
-    let asked = |doing: &Doing| matches!(doing, Doing::WarpSync { operation, .. } if *operation != Some(BEFORE_BARRIER));
     // What the program asked for comes before the compiler's own gathering of a warp.
-    let (member, class) = scene
-        .doing(pattern, asked)
-        .next()
-        .or_else(|| scene.doing(pattern, |doing| matches!(doing, Doing::WarpSync { .. })).next())?;
+    let asked = |(_, class): &(&Member, &Group)| match &class.doing {
+        Doing::WarpSync { operation: Some(operation), .. } => *operation != BEFORE_BARRIER,
+        _ => class.place.as_ref().is_some_and(words::is_intrinsic),
+    };
+    let syncs: Vec<(&Member, &Group)> =
+        scene.doing(pattern, |doing| matches!(doing, Doing::WarpSync { .. })).collect();
+    let (member, class) = *syncs.iter().find(|sync| asked(sync)).or_else(|| syncs.first())?;
     let Doing::WarpSync { mask, operation } = &class.doing else { return None };
     let missing = missing(pattern, member, *mask);
     let (line, threads) = (scene.line(class), scene.threads(pattern, &member.threads));

@@ -41,6 +41,11 @@ pub(crate) fn users_line(place: &Place) -> &SourceLine {
     frames.into_iter().find(|line| is_own(line)).unwrap_or_else(|| place.outermost())
 }
 
+/// Whether an instruction was written in one of the toolchain's headers, so that the program called it.
+pub(crate) fn is_intrinsic(place: &Place) -> bool {
+    !is_own(&place.line) && place.inlined_at.iter().any(is_own)
+}
+
 /// Whether a place lies in the grid barrier of cooperative groups.
 pub(crate) fn in_grid_sync(place: &Place) -> bool {
     let mut frames = std::iter::once(&place.line).chain(&place.inlined_at);
