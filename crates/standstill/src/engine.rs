@@ -1,12 +1,12 @@
 //! The one place that calls the engines: PTX text in, findings out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use standstill_findings::{Coverage, Finding, NotUnderstood, Platform};
 use standstill_kernel_ir::launch::LaunchShape;
 use standstill_kernel_ir::{FunctionKind, Program};
-use standstill_ptx::Lowering;
+use standstill_ptx::{Lowering, Module, Span};
 use standstill_report::{Sources, base_name};
 use standstill_static_check::{Options, check};
 
@@ -66,7 +66,9 @@ pub(crate) fn analyse(request: &Request<'_>) -> Analysis {
         let kernels = program.functions.iter().filter(|f| f.kind == FunctionKind::Kernel && f.defined);
         kernels.map(|function| function.name.as_str())
     };
+    let cut = unread_kernels(&module);
     let launches: HashMap<&str, Vec<LaunchShape>> = symbols()
+        .filter(|symbol| !cut.contains(symbol))
         .map(|symbol| (symbol, (request.shapes)(symbol)))
         .filter(|(_, shapes)| !shapes.is_empty())
         .collect();
@@ -103,6 +105,21 @@ pub(crate) fn analyse(request: &Request<'_>) -> Analysis {
         analysis.coverage.add(Coverage { kernels, launches, ..outcome.coverage });
     }
     analysis
+}
+
+/// The kernels with a syntax error in them. They are not judged: what could not be read may be the arrival that
+/// another thread waits for, or the exit of a loop.
+fn unread_kernels<'m>(module: &'m Module<'_>) -> HashSet<&'m str> {
+    let errors = module.errors.kept();
+    // Where not all errors are kept, nothing is known of what stands behind the last.
+    let all_kept = module.errors.count() == errors.len() as u64;
+    let last = errors.iter().map(|error| error.span.start).max().unwrap_or(0);
+    let unread = |span: Span| {
+        errors.iter().any(|error| (span.start..span.end).contains(&error.span.start))
+            || !all_kept && span.end > last
+    };
+    let kernels = module.functions.iter().filter(|function| function.entry && unread(function.span));
+    kernels.map(|function| module.str(function.name)).collect()
 }
 
 fn source_line(sources: &dyn Sources, file: &str, line: u32) -> Option<String> {

@@ -15,8 +15,7 @@ pub(crate) fn explain(code_or_name: &str) -> u8 {
         return BAD_INPUT;
     }
     let texts: Vec<&str> = rules.iter().map(|rule| rule.explanation()).collect();
-    print(&texts.join("\n\n"));
-    CLEAN
+    if print(&texts.join("\n\n")) { CLEAN } else { BAD_INPUT }
 }
 
 /// Prints the rule table.
@@ -25,8 +24,7 @@ pub(crate) fn rules() -> u8 {
     for info in Rule::all() {
         let _ = writeln!(text, "{}  {:<23} {}", info.code, info.name, info.summary);
     }
-    print(&text);
-    CLEAN
+    if print(&text) { CLEAN } else { BAD_INPUT }
 }
 
 /// What to say to a name that no rule has.

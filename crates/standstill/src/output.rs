@@ -1,9 +1,11 @@
 //! Rendering a report, and writing it to the terminal or a file.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-use standstill_report::{Report, TextOptions, render_errors, render_text, to_html, to_json, to_junit, to_sarif};
+use standstill_report::{
+    Report, TextOptions, render_errors, render_text, to_html, to_json, to_junit, to_sarif,
+};
 
 use crate::args::{Color, Format, OutputArgs};
 use crate::disk::DiskSources;
@@ -25,16 +27,18 @@ pub(crate) fn write(report: &Report, sources: &DiskSources, arguments: &OutputAr
         }
     };
     let page = arguments.html.as_deref().map(|path| save(path, &to_html(report, sources)));
-    match arguments.output.as_deref().map(|path| save(path, &text)) {
+    let written = match arguments.output.as_deref() {
         None => print(&text),
-        Some(true) => {}
-        Some(false) => {
-            // What was found must not be lost.
-            print(&text);
-            return BAD_INPUT;
+        Some(path) => {
+            let saved = save(path, &text);
+            if !saved {
+                // What was found must not be lost.
+                print(&text);
+            }
+            saved
         }
-    }
-    if page == Some(false) { BAD_INPUT } else { exit }
+    };
+    if written && page != Some(false) { exit } else { BAD_INPUT }
 }
 
 /// Writes a report to a file, or says why it cannot.
@@ -82,11 +86,16 @@ pub(crate) fn colored(choice: Color, stream: &impl anstream::stream::RawStream) 
     }
 }
 
-/// Writes to standard output; a reader that has gone is no fault.
-pub(crate) fn print(text: &str) {
+/// Writes to standard output, or says why it cannot. A reader that has gone is no fault.
+pub(crate) fn print(text: &str) -> bool {
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes());
-    let _ = out.flush();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            fail(&format!("standard output cannot be written: {error}"));
+            false
+        }
+        _ => true,
+    }
 }
 
 /// Says something beside the report, on standard error.

@@ -93,10 +93,14 @@ fn a_binary_without_ptx_says_what_it_holds() {
 #[test]
 fn the_place_of_a_syntax_error_is_a_line_and_a_column() {
     let place = Workplace::new();
-    place.file("bad.ptx", GOOD.replace("bar.sync 0;", "bar.sync [[[;\n    mov.u32 %r1, 3;"));
+    let next = "\n.visible .entry next() { ret; }\n";
+    place.file("bad.ptx", GOOD.replace("bar.sync 0;", "bar.sync [[[;\n    mov.u32 %r1, 3;") + next);
     let json = place.run(&["check", "--format", "json", "bad.ptx"]).exits(2).json();
     assert_eq!(json["errors"][0]["line"], 6, "{json}");
-    assert_eq!(json["coverage"]["kernels"], 1, "reading goes on behind the error");
+    // Reading goes on behind the error; a kernel that is read in part is not judged.
+    assert_eq!(json["coverage"]["kernels"], 1, "{json}");
+    place.run(&["check", "bad.ptx", "--kernel", "next"]).exits(2).prints("checked 1 kernel");
+    place.run(&["check", "bad.ptx", "--kernel", "good"]).exits(2).prints("checked 0 kernels");
 }
 
 #[test]
