@@ -20,6 +20,7 @@ mod system;
 mod terminal;
 mod wait;
 mod watch;
+mod words;
 
 pub use dump::{Dump, DumpError, DumpFolder, DumpRequest, dump_variables, request_dumps};
 pub use end::Remaining;
@@ -28,3 +29,4 @@ pub use process::{Process, processes};
 pub use python::PythonFrame;
 pub use stacks::{Frame, Parked, ProcessStacks, ThreadStack, capture};
 pub use watch::{Captured, Ended, Judgement, Limits, Observer, Outcome, Plan, Reason, run};
+pub use words::describe;

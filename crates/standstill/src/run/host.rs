@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use standstill_supervisor::{Captured, Frame, Parked, ProcessStacks, Reason, ThreadStack};
+use standstill_supervisor::{Captured, Frame, ProcessStacks, Reason, ThreadStack};
 
 use super::duration::words;
 use super::gpu::Explained;
@@ -37,9 +37,7 @@ pub(crate) fn host_section(captured: &Captured, explained: &Explained) -> HostRe
             Some(error) => writeln!(text, "  no whole GPU core dump of process {}: {error}", dump.pid),
         };
     }
-    for process in &captured.stacks {
-        describe(process, captured.stacks.len() > 1, &mut text);
-    }
+    text.push_str(&standstill_supervisor::describe(&captured.stacks));
     if captured.skipped > 0 {
         let _ = writeln!(text, "  {} further processes were not looked at", captured.skipped);
     }
@@ -58,7 +56,10 @@ fn why(captured: &Captured, explained: &Explained) -> String {
             format!("stopped by --timeout after {}{what}", words(*limit))
         }
         Reason::NoProgress { window, judged } => {
-            format!("stopped by --no-progress after {ran}: nothing moved on the GPU for {}, {judged}", words(*window))
+            format!(
+                "stopped by --no-progress after {ran}: nothing moved on the GPU for {}, {judged}",
+                words(*window)
+            )
         }
         Reason::Interrupted { signal } => {
             let name = match signal {
@@ -70,126 +71,6 @@ fn why(captured: &Captured, explained: &Explained) -> String {
             format!("stopped by {name} after {ran}")
         }
     }
-}
-
-/// One process in lines, its innocent threads first.
-pub(crate) fn describe(process: &ProcessStacks, several: bool, text: &mut String) {
-    if several {
-        let _ = writeln!(text, "  process {}: {}", process.pid, shortened(&process.command, 100));
-    }
-    if !process.problem.is_empty() {
-        let _ = writeln!(text, "  {}", process.problem);
-    }
-    let mut others = 0;
-    for (index, thread) in process.threads.iter().enumerate() {
-        match &thread.parked {
-            Some(parked) => innocent(thread, parked, text),
-            // Threads of the driver and of pools stand in the kernel and say nothing.
-            None if index == 0 || !thread.python.is_empty() || is_users(thread) => busy(thread, text),
-            None => others += 1,
-        }
-    }
-    if others > 0 {
-        let _ = writeln!(text, "  {others} more thread{} without code of the program", if others == 1 { "" } else { "s" });
-    }
-}
-
-fn innocent(thread: &ThreadStack, parked: &Parked, text: &mut String) {
-    let call = if parked.call.is_empty() { "the CUDA driver" } else { &parked.call };
-    let place = place(&parked.file, parked.line);
-    let by = match (parked.caller.as_str(), place.as_str()) {
-        ("", "") => String::new(),
-        ("", place) => format!(", called at {place}"),
-        (caller, "") => format!(", called by `{}`", shortened(caller, 100)),
-        (caller, place) => format!(", called by `{}` at {place}", shortened(caller, 100)),
-    };
-    let verdict = if parked.waits { "it is innocent: it waits for the GPU" } else { "it is inside the driver" };
-    let _ = writeln!(text, "  host thread {} `{}` stands in {call}{by}; {verdict}", thread.tid, thread.name);
-    python_lines(thread, text);
-    frame_lines(thread, text);
-}
-
-fn busy(thread: &ThreadStack, text: &mut String) {
-    let doing = match thread.state {
-        'R' => "runs".to_owned(),
-        'D' => format!("is held by the kernel{}", in_function(thread)),
-        'T' | 't' => "is stopped".to_owned(),
-        _ => format!("sleeps{}", in_function(thread)),
-    };
-    let _ = writeln!(text, "  host thread {} `{}` {doing}", thread.tid, thread.name);
-    python_lines(thread, text);
-    frame_lines(thread, text);
-}
-
-fn in_function(thread: &ThreadStack) -> String {
-    match thread.kernel_function.as_str() {
-        "" => String::new(),
-        function => format!(" in {function}"),
-    }
-}
-
-fn python_lines(thread: &ThreadStack, text: &mut String) {
-    const MOST: usize = 12;
-    for frame in thread.python.iter().take(MOST) {
-        let _ = writeln!(text, "    Python: {} in {}", place(&frame.file, frame.line), frame.function);
-    }
-    if thread.python.len() > MOST {
-        let _ = writeln!(text, "    … {} more Python frames", thread.python.len() - MOST);
-    }
-    if let Some(test) = thread.python.iter().find(|frame| frame.function.starts_with("test")) {
-        let _ = writeln!(text, "    the test that hung: {}::{}", test.file, test.function);
-    }
-}
-
-/// The frames that have lines: those are the program's own.
-fn frame_lines(thread: &ThreadStack, text: &mut String) {
-    const MOST: usize = 12;
-    let own: Vec<&Frame> = thread.frames.iter().filter(|frame| frame.line > 0 && !frame.function.is_empty()).collect();
-    for frame in own.iter().take(MOST) {
-        let _ = writeln!(text, "    {} in {}", place(&frame.file, frame.line), shortened(&frame.function, 120));
-    }
-    if own.len() > MOST {
-        let _ = writeln!(text, "    … {} more frames", own.len() - MOST);
-    }
-    if own.is_empty() && thread.python.is_empty() {
-        let names: Vec<String> = thread
-            .frames
-            .iter()
-            .filter(|frame| !frame.function.is_empty())
-            .map(|frame| shortened(&frame.function, 60))
-            .take(8)
-            .collect();
-        if !names.is_empty() {
-            let _ = writeln!(text, "    {}", names.join(" ← "));
-        }
-    }
-    if !thread.problem.is_empty() {
-        let _ = writeln!(text, "    ({})", thread.problem);
-    }
-}
-
-fn is_users(thread: &ThreadStack) -> bool {
-    thread.frames.iter().any(|frame| frame.line > 0 && !frame.file.starts_with("/rustc/") && !frame.file.starts_with("./"))
-}
-
-/// `FILE:LINE`, relative to the current folder where the file lies in it.
-fn place(file: &str, line: u32) -> String {
-    let here = std::env::current_dir().ok();
-    let shown = here.and_then(|here| Some(std::path::Path::new(file).strip_prefix(here).ok()?.display().to_string()));
-    let file = shown.unwrap_or_else(|| file.to_owned());
-    match (file.as_str(), line) {
-        ("", _) => String::new(),
-        (file, 0) => file.to_owned(),
-        (file, line) => format!("{file}:{line}"),
-    }
-}
-
-fn shortened(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().take(most).collect();
-    format!("{kept}…")
 }
 
 fn to_json(captured: &Captured) -> Value {
@@ -217,9 +98,7 @@ fn to_json(captured: &Captured) -> Value {
 
 /// One process for scripts.
 pub(crate) fn process_json(process: &ProcessStacks) -> Value {
-    let frame = |frame: &Frame| {
-        json!({"function": frame.function, "file": frame.file, "line": frame.line, "module": frame.module})
-    };
+    let frame = |frame: &Frame| json!({"function": frame.function, "file": frame.file, "line": frame.line, "module": frame.module});
     let thread = |thread: &ThreadStack| {
         json!({
             "tid": thread.tid, "name": thread.name, "state": thread.state.to_string(),

@@ -91,7 +91,8 @@ pub(crate) fn has_card() -> bool {
 
 /// The architecture of the first card, as nvcc names it.
 fn capability() -> Option<String> {
-    let output = Command::new("nvidia-smi").args(["--query-gpu=compute_cap", "--format=csv,noheader"]).output();
+    let output =
+        Command::new("nvidia-smi").args(["--query-gpu=compute_cap", "--format=csv,noheader"]).output();
     let text = String::from_utf8(output.ok()?.stdout).ok()?;
     let digits: String = text.lines().next()?.chars().filter(char::is_ascii_digit).collect();
     (2..=3).contains(&digits.len()).then(|| format!("sm_{digits}"))
@@ -101,5 +102,8 @@ fn capability() -> Option<String> {
 fn driver_version() -> Option<String> {
     let text = std::fs::read_to_string("/proc/driver/nvidia/version").ok()?;
     let words = text.lines().next()?.split_ascii_whitespace();
-    words.into_iter().find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.')).map(Into::into)
+    words
+        .into_iter()
+        .find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'))
+        .map(Into::into)
 }

@@ -23,7 +23,12 @@ pub(crate) fn wanted_always(arguments: &OutputArgs) -> bool {
 }
 
 /// Writes the report where the arguments say, otherwise to standard error.
-pub(crate) fn write(report: &Report, host: Option<&HostReport>, sources: &DiskSources, arguments: &OutputArgs) {
+pub(crate) fn write(
+    report: &Report,
+    host: Option<&HostReport>,
+    sources: &DiskSources,
+    arguments: &OutputArgs,
+) {
     let mut err = io::stderr();
     let color = arguments.output.is_none() && colored(arguments.color, &err);
     if !report.errors.is_empty() {
