@@ -40,6 +40,9 @@ pub trait Backend: Send + Sync {
     /// When nothing was mapped there.
     fn unmap_host(&self, base: u64) -> Result<(), Status>;
 
+    /// Whether the address is in the device's own memory.
+    fn holds(&self, address: u64) -> bool;
+
     /// Copies device memory out.
     ///
     /// # Errors

@@ -150,6 +150,12 @@ impl Machine {
         id
     }
 
+    /// What kind of stream it is.
+    #[must_use]
+    pub fn stream_kind(&self, id: StreamId) -> Option<StreamKind> {
+        self.lock().queue.kind(id)
+    }
+
     /// Forgets a stream; its operations run to their end.
     ///
     /// # Errors

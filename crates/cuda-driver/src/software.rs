@@ -118,6 +118,10 @@ impl Backend for Software {
         self.free(base)
     }
 
+    fn holds(&self, address: u64) -> bool {
+        self.device.memory().find(address).is_some_and(|allocation| !allocation.host)
+    }
+
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Status> {
         self.device.memory().read(address, into).map_err(status_of_memory)
     }

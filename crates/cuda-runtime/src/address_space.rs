@@ -1,0 +1,107 @@
+//! What each address of the program's device memory is.
+
+use std::collections::BTreeMap;
+
+use standstill_cuda_driver::Status;
+use standstill_cuda_driver::operation::Memory;
+
+use crate::call::Result;
+use crate::runtime::runtime;
+
+/// How memory was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `cudaMalloc` and its relatives.
+    Device,
+    /// Stream-ordered, from a pool.
+    Pool(u64),
+    /// `cudaHostAlloc`, `cudaMallocHost`, with its flags.
+    Pinned(u32),
+    /// `cudaHostRegister`, with its flags.
+    Registered(u32),
+    /// `cudaMallocManaged`, or a managed variable.
+    Managed,
+}
+
+impl Kind {
+    /// Whether the bytes are the host's.
+    pub fn is_host(self) -> bool {
+        !matches!(self, Kind::Device | Kind::Pool(_))
+    }
+}
+
+/// A range of addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allocation {
+    pub address: u64,
+    pub bytes: u64,
+    pub kind: Kind,
+}
+
+impl Allocation {
+    /// Whether `bytes` bytes from `address` lie in it.
+    pub fn holds(&self, address: u64, bytes: u64) -> bool {
+        let inside = address.checked_sub(self.address).and_then(|offset| offset.checked_add(bytes));
+        inside.is_some_and(|end| end <= self.bytes)
+    }
+}
+
+/// All ranges by their first address.
+#[derive(Debug, Default)]
+pub struct AddressSpace {
+    ranges: BTreeMap<u64, Allocation>,
+}
+
+impl AddressSpace {
+    pub fn add(&mut self, allocation: Allocation) {
+        self.ranges.insert(allocation.address, allocation);
+    }
+
+    /// The range that begins at the address.
+    pub fn starting_at(&self, address: u64) -> Option<Allocation> {
+        self.ranges.get(&address).copied()
+    }
+
+    pub fn remove(&mut self, address: u64) -> Option<Allocation> {
+        self.ranges.remove(&address)
+    }
+
+    /// The range that holds the address.
+    pub fn find(&self, address: u64) -> Option<Allocation> {
+        let (_, range) = self.ranges.range(..=address).next_back()?;
+        range.holds(address, 1).then_some(*range)
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &Allocation> {
+        self.ranges.values()
+    }
+}
+
+/// What an address is in, for a copy of `bytes` bytes.
+#[derive(Debug, Clone)]
+pub struct Classified {
+    pub memory: Memory,
+    /// `None` for pageable memory of the host.
+    pub kind: Option<Kind>,
+}
+
+/// Tells device memory from the host's.
+///
+/// # Errors
+/// When the range begins in device memory and ends outside of it.
+pub fn classify(address: u64, bytes: u64) -> Result<Classified> {
+    let found = runtime().addresses.lock().find(address);
+    match found {
+        Some(range) if range.holds(address, bytes) => Ok(Classified {
+            memory: if range.kind.is_host() { Memory::Host } else { Memory::Device },
+            kind: Some(range.kind),
+        }),
+        Some(range) if range.kind.is_host() => Ok(Classified { memory: Memory::Host, kind: None }),
+        Some(_) => Err(Status::InvalidValue),
+        // Variables of modules are the device's own.
+        None if runtime().machine()?.backend().holds(address) => {
+            Ok(Classified { memory: Memory::Device, kind: Some(Kind::Device) })
+        }
+        None => Ok(Classified { memory: Memory::Host, kind: None }),
+    }
+}

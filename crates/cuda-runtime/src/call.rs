@@ -1,0 +1,108 @@
+//! The way in for every exported function: CUDA's error state, and no panic out.
+
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use standstill_cuda_driver::{Status, in_host_call};
+
+use crate::runtime::runtime;
+
+thread_local! {
+    /// The last error of this thread (CUDA Runtime API, «Error Handling»).
+    static LAST: Cell<i32> = const { Cell::new(0) };
+}
+
+pub type Result<T = ()> = std::result::Result<T, Status>;
+
+/// Runs the body of an exported function that needs the device.
+pub fn enter(body: impl FnOnce() -> Result) -> c_int {
+    finish(|| {
+        if in_host_call() {
+            return Err(Status::NotPermitted);
+        }
+        match runtime().broken() {
+            Some(status) => Err(status),
+            None => body(),
+        }
+    })
+}
+
+/// Runs the body of an exported function that also answers when the device is broken.
+pub fn enter_always(body: impl FnOnce() -> Result) -> c_int {
+    finish(body)
+}
+
+fn finish(body: impl FnOnce() -> Result) -> c_int {
+    // A panic is a fault of this library; the program sees an error, as it would of a driver.
+    let status = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => return 0,
+        Ok(Err(status)) => status,
+        Err(_) => Status::Unknown,
+    };
+    LAST.set(status.code());
+    status.code()
+}
+
+/// The last error; takes it when asked to.
+pub fn last(take: bool) -> i32 {
+    if let Some(status) = runtime().broken() {
+        return status.code();
+    }
+    if take { LAST.replace(0) } else { LAST.get() }
+}
+
+/// Exports functions that take no stream.
+macro_rules! export {
+    ($($enter:ident fn $name:ident($($argument:ident: $ty:ty),* $(,)?) $body:block)*) => {$(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $ty),*) -> std::ffi::c_int {
+            crate::call::$enter(|| $body)
+        }
+    )*};
+}
+
+/// Exports functions twice: with the legacy default stream, and with the thread's own (`_ptsz`, `_ptds`), which
+/// `--default-stream per-thread` makes the compiler call.
+macro_rules! export_both {
+    ($(fn $name:ident / $other:ident($($argument:ident: $ty:ty),* $(,)?) [$default:ident] $body:block)*) => {$(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $ty),*) -> std::ffi::c_int {
+            let $default = crate::streams::Default::Legacy;
+            crate::call::enter(|| $body)
+        }
+
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $other($($argument: $ty),*) -> std::ffi::c_int {
+            let $default = crate::streams::Default::PerThread;
+            crate::call::enter(|| $body)
+        }
+    )*};
+}
+
+pub(crate) use {export, export_both};
+
+/// Writes through a pointer that the program gave for a result.
+///
+/// # Safety
+/// The pointer is null or valid for a write: that is the contract of every CUDA function with a result.
+pub unsafe fn put<T>(pointer: *mut T, value: T) -> Result {
+    if pointer.is_null() {
+        return Err(Status::InvalidValue);
+    }
+    // SAFETY: not null, and valid by the caller's promise.
+    unsafe { pointer.write(value) };
+    Ok(())
+}
+
+/// Reads through a pointer that the program gave.
+///
+/// # Safety
+/// The pointer is null or valid for a read.
+pub unsafe fn get<T: Copy>(pointer: *const T) -> Result<T> {
+    if pointer.is_null() {
+        return Err(Status::InvalidValue);
+    }
+    // SAFETY: not null, and valid by the caller's promise.
+    Ok(unsafe { pointer.read_unaligned() })
+}

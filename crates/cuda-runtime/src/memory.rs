@@ -1,0 +1,268 @@
+//! Allocation in all its forms.
+
+use std::ffi::c_int;
+
+use standstill_cuda_driver::Status;
+
+use crate::address_space::{Allocation, Kind};
+use crate::call::{Result, export, get, put};
+use crate::layout::{ConstPointer, Extent, MemLocation, PitchedPtr, Pointer, PointerAttributes};
+use crate::runtime::runtime;
+
+/// Rows of pitched memory begin at multiples of this.
+const PITCH: usize = 512;
+const PAGE: usize = 4096;
+
+const HOST_FLAGS: u32 = 0x37;
+const REGISTER_FLAGS: u32 = 0x1f;
+
+/// Device memory of the program.
+pub fn allocate(bytes: u64, kind: Kind) -> Result<u64> {
+    let address = runtime().machine()?.backend().allocate(bytes)?;
+    runtime().addresses.lock().add(Allocation { address, bytes, kind });
+    Ok(address)
+}
+
+/// Pages of the host that kernels reach at the same address.
+fn allocate_host(bytes: usize, kind: Kind) -> Result<u64> {
+    let backend = runtime().machine()?.backend();
+    let length = bytes.max(1).checked_next_multiple_of(PAGE).ok_or(Status::MemoryAllocation)?;
+    // SAFETY: new pages are asked for, at a place that the system chooses.
+    let base = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            length,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    if base == libc::MAP_FAILED {
+        return Err(Status::MemoryAllocation);
+    }
+    // SAFETY: the pages stay until `free_host` has unmapped them from the device.
+    let mapped = unsafe { backend.map_host(base.cast(), bytes) };
+    if let Err(status) = mapped {
+        // SAFETY: the pages that were just made.
+        unsafe { libc::munmap(base, length) };
+        return Err(status);
+    }
+    let address = base.expose_provenance() as u64;
+    runtime().addresses.lock().add(Allocation { address, bytes: bytes as u64, kind });
+    Ok(address)
+}
+
+/// Gives host pages back when nothing that was submitted can use them any more.
+fn free_host(allocation: Allocation) -> Result {
+    let machine = runtime().machine()?;
+    machine.wait_all()?;
+    machine.backend().unmap_host(allocation.address)?;
+    runtime().addresses.lock().remove(allocation.address);
+    let length = (allocation.bytes as usize).max(1).next_multiple_of(PAGE);
+    // SAFETY: `allocate_host` made these pages, and no operation is left that could reach them.
+    unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(allocation.address as usize), length) };
+    Ok(())
+}
+
+/// `cudaFree`: waits for the device first, as its documentation says of implicit synchronisation.
+fn free(pointer: Pointer) -> Result {
+    if pointer.is_null() {
+        runtime().machine()?;
+        return Ok(());
+    }
+    let found = runtime().addresses.lock().starting_at(pointer.addr() as u64).ok_or(Status::InvalidValue)?;
+    match found.kind {
+        Kind::Device | Kind::Pool(_) => {
+            let machine = runtime().machine()?;
+            machine.wait_all()?;
+            runtime().addresses.lock().remove(found.address);
+            machine.backend().free(found.address)
+        }
+        Kind::Managed => free_host(found),
+        Kind::Pinned(_) | Kind::Registered(_) => Err(Status::InvalidValue),
+    }
+}
+
+fn pinned(pointer: *mut u64, bytes: usize, flags: u32) -> Result {
+    if pointer.is_null() || flags & !HOST_FLAGS != 0 {
+        return Err(Status::InvalidValue);
+    }
+    let address = if bytes == 0 { 0 } else { allocate_host(bytes, Kind::Pinned(flags))? };
+    // SAFETY: the program's pointer for the result.
+    unsafe { put(pointer, address) }
+}
+
+export! {
+    enter fn cudaMalloc(pointer: *mut u64, bytes: usize) {
+        if pointer.is_null() {
+            return Err(Status::InvalidValue);
+        }
+        let address = if bytes == 0 { 0 } else { allocate(bytes as u64, Kind::Device)? };
+        // SAFETY: the program's pointer for the result.
+        unsafe { put(pointer, address) }
+    }
+
+    enter fn cudaFree(pointer: Pointer) { free(pointer) }
+
+    enter fn cudaMallocHost(pointer: *mut u64, bytes: usize) { pinned(pointer, bytes, 0) }
+
+    enter fn cudaHostAlloc(pointer: *mut u64, bytes: usize, flags: u32) { pinned(pointer, bytes, flags) }
+
+    enter fn cudaFreeHost(pointer: Pointer) {
+        if pointer.is_null() {
+            return Ok(());
+        }
+        let found = runtime().addresses.lock().starting_at(pointer.addr() as u64);
+        match found {
+            Some(found) if matches!(found.kind, Kind::Pinned(_)) => free_host(found),
+            _ => Err(Status::InvalidValue),
+        }
+    }
+
+    enter fn cudaMallocManaged(pointer: *mut u64, bytes: usize, flags: u32) {
+        if pointer.is_null() || bytes == 0 || !matches!(flags, 1 | 2) {
+            return Err(Status::InvalidValue);
+        }
+        let address = allocate_host(bytes, Kind::Managed)?;
+        // SAFETY: the program's pointer for the result.
+        unsafe { put(pointer, address) }
+    }
+
+    enter fn cudaMallocPitch(pointer: *mut u64, pitch: *mut usize, width: usize, height: usize) {
+        let row = width.checked_next_multiple_of(PITCH).ok_or(Status::InvalidValue)?;
+        let bytes = row.checked_mul(height).ok_or(Status::MemoryAllocation)?;
+        if pointer.is_null() || pitch.is_null() {
+            return Err(Status::InvalidValue);
+        }
+        let address = if bytes == 0 { 0 } else { allocate(bytes as u64, Kind::Device)? };
+        // SAFETY: the program's pointers for the results.
+        unsafe {
+            put(pointer, address)?;
+            put(pitch, row)
+        }
+    }
+
+    enter fn cudaMalloc3D(pointer: *mut PitchedPtr, extent: Extent) {
+        let pitch = extent.width.checked_next_multiple_of(PITCH).ok_or(Status::InvalidValue)?;
+        let bytes = pitch.checked_mul(extent.height).and_then(|slice| slice.checked_mul(extent.depth));
+        let bytes = bytes.ok_or(Status::MemoryAllocation)?;
+        if pointer.is_null() {
+            return Err(Status::InvalidValue);
+        }
+        let address = if bytes == 0 { 0 } else { allocate(bytes as u64, Kind::Device)? };
+        let ptr = std::ptr::with_exposed_provenance_mut(address as usize);
+        // SAFETY: the program's pointer for the result.
+        unsafe { put(pointer, PitchedPtr { ptr, pitch, xsize: extent.width, ysize: extent.height }) }
+    }
+
+    enter fn cudaHostRegister(pointer: Pointer, bytes: usize, flags: u32) {
+        if pointer.is_null() || bytes == 0 || flags & !REGISTER_FLAGS != 0 {
+            return Err(Status::InvalidValue);
+        }
+        let backend = runtime().machine()?.backend();
+        // SAFETY: the program keeps registered memory until it has unregistered it.
+        unsafe { backend.map_host(pointer.cast(), bytes)? };
+        let address = pointer.expose_provenance() as u64;
+        let kind = Kind::Registered(flags);
+        runtime().addresses.lock().add(Allocation { address, bytes: bytes as u64, kind });
+        Ok(())
+    }
+
+    enter fn cudaHostUnregister(pointer: Pointer) {
+        let found = runtime().addresses.lock().starting_at(pointer.addr() as u64);
+        match found {
+            Some(Allocation { address, kind: Kind::Registered(_), .. }) => {
+                let machine = runtime().machine()?;
+                machine.wait_all()?;
+                runtime().addresses.lock().remove(address);
+                machine.backend().unmap_host(address)
+            }
+            _ => Err(Status::HostMemoryNotRegistered),
+        }
+    }
+
+    enter fn cudaHostGetDevicePointer(device: *mut u64, host: Pointer, _flags: u32) {
+        let found = runtime().addresses.lock().find(host.addr() as u64);
+        match found {
+            // Host memory is reached at its own address.
+            Some(found) if found.kind.is_host() => {
+                // SAFETY: the program's pointer for the result.
+                unsafe { put(device, host.addr() as u64) }
+            }
+            _ => Err(Status::InvalidValue),
+        }
+    }
+
+    enter fn cudaHostGetFlags(flags: *mut u32, host: Pointer) {
+        let found = runtime().addresses.lock().find(host.addr() as u64);
+        match found.map(|found| found.kind) {
+            // SAFETY: the program's pointer for the result.
+            Some(Kind::Pinned(set) | Kind::Registered(set)) => unsafe { put(flags, set | 2) },
+            _ => Err(Status::InvalidValue),
+        }
+    }
+
+    enter fn cudaMemGetInfo(free: *mut usize, total: *mut usize) {
+        let (all, left) = runtime().machine()?.backend().capacity();
+        // SAFETY: the program's pointers for the results.
+        unsafe {
+            put(free, left as usize)?;
+            put(total, all as usize)
+        }
+    }
+
+    enter fn cudaPointerGetAttributes(attributes: *mut PointerAttributes, pointer: ConstPointer) {
+        let address = pointer.addr() as u64;
+        let found = runtime().addresses.lock().find(address).map(|found| found.kind);
+        let own = runtime().machine()?.backend().holds(address);
+        let same = pointer.cast_mut();
+        let none = std::ptr::null_mut();
+        let (kind, device_pointer, host_pointer) = match found {
+            Some(Kind::Device | Kind::Pool(_)) => (2, same, none),
+            Some(Kind::Pinned(_) | Kind::Registered(_)) => (1, same, same),
+            Some(Kind::Managed) => (3, same, same),
+            None if own => (2, same, none),
+            None => (0, none, same),
+        };
+        let device = if kind == 0 { -2 } else { 0 };
+        // SAFETY: the program's pointer for the result.
+        unsafe { put(attributes, PointerAttributes { kind, device, device_pointer, host_pointer }) }
+    }
+
+    enter fn cudaMemAdvise(pointer: ConstPointer, bytes: usize, _advice: c_int, _device: c_int) {
+        managed_range(pointer, bytes)
+    }
+
+    enter fn cudaMemAdvise_v2(pointer: ConstPointer, bytes: usize, _advice: c_int, _location: MemLocation) {
+        managed_range(pointer, bytes)
+    }
+
+    enter fn cudaMemRangeGetAttribute(
+        data: *mut c_int, size: usize, attribute: c_int, pointer: ConstPointer, bytes: usize,
+    ) {
+        managed_range(pointer, bytes)?;
+        if size < size_of::<c_int>() || !(1..=8).contains(&attribute) {
+            return Err(Status::InvalidValue);
+        }
+        // Mostly read, accessed by: not set. Places: the host.
+        let value = if matches!(attribute, 2 | 4) { -1 } else { 0 };
+        // SAFETY: the program's pointer for the result, of at least this size.
+        unsafe { put(data, value) }
+    }
+}
+
+fn managed_range(pointer: ConstPointer, bytes: usize) -> Result {
+    let address = pointer.addr() as u64;
+    let found = runtime().addresses.lock().find(address);
+    match found {
+        Some(found) if found.kind == Kind::Managed && found.holds(address, bytes as u64) => Ok(()),
+        _ => Err(Status::InvalidValue),
+    }
+}
+
+/// Reads a C value of the program.
+pub fn read<T: Copy>(pointer: *const T) -> Result<T> {
+    // SAFETY: the program passes null or a pointer to a value.
+    unsafe { get(pointer) }
+}
