@@ -47,8 +47,8 @@ pub enum Op {
         kind: BarrierKind,
         /// `.aligned`: all threads of the warp must execute it together (`bar` always is).
         aligned: bool,
-        /// `bar.warp`-like forms never come here; see [`Op::WarpSync`].
-        reduces: bool,
+        /// What a `.red` form gives. `bar.warp`-like forms never come here; see [`Op::WarpSync`].
+        reduction: Option<BarrierReduction>,
     },
     /// `bar.warp.sync`: `← mask`.
     WarpSync,
@@ -224,6 +224,17 @@ pub enum BarrierKind {
     Sync,
     /// Arrives only.
     Arrive,
+}
+
+/// What a reducing block barrier gives to all its threads, of their predicates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BarrierReduction {
+    /// `.popc`: the number of threads whose predicate holds.
+    Count,
+    /// `.and`: whether it holds for all.
+    And,
+    /// `.or`: whether it holds for any.
+    Or,
 }
 
 /// `shfl` modes.

@@ -39,7 +39,7 @@ pub use function::{
     OpaqueId, Parameter, Piece, RegisterInfo, Terminator,
 };
 pub use instruction::{
-    Access, AtomicOperation, BarrierKind, BulkCompletion, BulkDirection, Callee, FenceKind, Instruction,
+    Access, AtomicOperation, BarrierKind, BarrierReduction, BulkCompletion, BulkDirection, Callee, FenceKind, Instruction,
     MatrixKind, MbarrierOperation, Op, Order, Scope, ShuffleMode, VoteMode,
 };
 pub use lists::Lists;

@@ -129,24 +129,24 @@ fn memory() {
 
 #[test]
 fn synchronisation() {
-    let barrier = |kind, aligned, reduces| {
-        format!("Barrier {{ kind: {kind}, aligned: {aligned}, reduces: {reduces} }}")
+    let barrier = |kind, aligned, reduction| {
+        format!("Barrier {{ kind: {kind}, aligned: {aligned}, reduction: {reduction} }}")
     };
     check(
         "bar.sync 0; bar.sync %r1, 64; barrier.sync 1, 96; bar.arrive 2, 128; barrier.cta.sync.aligned 3;",
         &[
-            &(barrier("Sync", true, false) + " <- 0, _"),
-            &(barrier("Sync", true, false) + " <- %r1, 64"),
-            &(barrier("Sync", false, false) + " <- 1, 96"),
-            &(barrier("Arrive", true, false) + " <- 2, 128"),
-            &(barrier("Sync", true, false) + " <- 3, _"),
+            &(barrier("Sync", true, "None") + " <- 0, _"),
+            &(barrier("Sync", true, "None") + " <- %r1, 64"),
+            &(barrier("Sync", false, "None") + " <- 1, 96"),
+            &(barrier("Arrive", true, "None") + " <- 2, 128"),
+            &(barrier("Sync", true, "None") + " <- 3, _"),
         ],
     );
     check(
         "bar.red.or.pred %p1, 0, !%p2; bar.red.popc.u32 %r1, 1, 64, %p2;",
         &[
-            &(barrier("Sync", true, true) + " %p1 <- 0, _, !%p2"),
-            &(barrier("Sync", true, true) + " %r1 <- 1, 64, %p2"),
+            &(barrier("Sync", true, "Some(Or)") + " %p1 <- 0, _, !%p2"),
+            &(barrier("Sync", true, "Some(Count)") + " %r1 <- 1, 64, %p2"),
         ],
     );
     check(
@@ -271,7 +271,7 @@ fn control_flow() {
         "b0:\n  @%p1 b2 else b1\nb1:\n  Add.S32 %r1 <- %r1, 1\n  jump b2\nb2:\n  @!%p2 b2 else b3\nb3:\n  Return",
     );
     // Guards on barriers, exits and operations of a warp become branches.
-    let barrier = "Barrier { kind: Sync, aligned: true, reduces: false } <- 0, _";
+    let barrier = "Barrier { kind: Sync, aligned: true, reduction: None } <- 0, _";
     check_blocks(
         "@%p1 bar.sync 0; @!%p2 exit; @%p3 bar.warp.sync -1; ret;",
         &format!(

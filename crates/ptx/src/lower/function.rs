@@ -351,7 +351,7 @@ impl<'m, 'a> Body<'_, 'm, 'a> {
     /// `bar` and `barrier`: the count is made absent where it is not given.
     fn barrier(&mut self, op: Op, guard: Option<Guard>, operands: Operands<'m>, place: u32) {
         let start = self.out.operands.len();
-        let reduces = matches!(op, Op::Barrier { reduces: true, .. });
+        let reduces = matches!(op, Op::Barrier { reduction: Some(_), .. });
         let given = operands.into_iter().count();
         // With a result and a predicate: 3 or 4 operands, else 1 or 2.
         let counted = if reduces { given > 3 } else { given > 1 };

@@ -1,6 +1,6 @@
 //! Barriers, fences and operations of a warp.
 
-use standstill_kernel_ir::{BarrierKind, FenceKind, Op, Order, Scope, ShuffleMode, Type, VoteMode};
+use standstill_kernel_ir::{BarrierKind, BarrierReduction, FenceKind, Op, Order, Scope, ShuffleMode, Type, VoteMode};
 
 use crate::lower::opcode::{Form, Meaning, atomic_operation};
 use crate::lower::words::{Words, order_of, scope_of, space_of, type_of};
@@ -81,13 +81,18 @@ fn barrier(mnemonic: &str, words: &Words<'_>) -> Option<Meaning> {
             if !words.only(|word| known.contains(&word) || type_of(word).is_some()) {
                 return None;
             }
-            let reduces = words.has("red");
             let kind = if words.has("arrive") { BarrierKind::Arrive } else { BarrierKind::Sync };
+            let reduces = words.has("red");
             if !(reduces || words.has("sync") || words.has("arrive")) {
                 return None;
             }
             let aligned = mnemonic == "bar" || words.has("aligned");
-            Some(Meaning::op(Op::Barrier { kind, aligned, reduces }, Form::Barrier).splitting())
+            let reduction = reduces.then(|| match (words.has("and"), words.has("or")) {
+                (true, _) => BarrierReduction::And,
+                (_, true) => BarrierReduction::Or,
+                _ => BarrierReduction::Count,
+            });
+            Some(Meaning::op(Op::Barrier { kind, aligned, reduction }, Form::Barrier).splitting())
         }
     }
 }
