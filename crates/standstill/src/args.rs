@@ -19,6 +19,10 @@ pub(crate) enum Command {
     Check(Box<CheckArgs>),
     /// Run a program under a watchdog; a hang becomes a report
     Run(Box<crate::run::RunArgs>),
+    /// Look at a process that hangs already
+    Attach(Box<crate::attach::AttachArgs>),
+    /// Explain CUDA core dumps: what every thread stood at, and who waits for whom
+    Core(Box<crate::core::CoreArgs>),
     /// Explain a rule: its shape, why it happens, and the right pattern
     Explain {
         /// The rule's code or name, such as E0009 or divergent-barrier

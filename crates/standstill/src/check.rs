@@ -159,7 +159,7 @@ fn keep_shown(text: PtxText, findings: &[Finding], sources: &DiskSources) {
 }
 
 /// Gives the files of all places new names, where `rename` has one.
-fn rename_files(findings: &mut [Finding], rename: impl Fn(&str) -> Option<String>) {
+pub(crate) fn rename_files(findings: &mut [Finding], rename: impl Fn(&str) -> Option<String>) {
     for span in findings.iter_mut().flat_map(|finding| &mut finding.spans) {
         if let Some(name) = rename(&span.file) {
             span.file = name;
@@ -176,7 +176,12 @@ fn rename_files(findings: &mut [Finding], rename: impl Fn(&str) -> Option<String
 
 /// A path as the reader knows it: the input as it was named, others relative to the current folder. A
 /// relative path that is not there may count from the input's folder, where the compiler ran.
-fn readers_path(file: &str, input: &Path, here: Option<&Path>, absolute: Option<&Path>) -> Option<String> {
+pub(crate) fn readers_path(
+    file: &str,
+    input: &Path,
+    here: Option<&Path>,
+    absolute: Option<&Path>,
+) -> Option<String> {
     let path = Path::new(file);
     if path == input {
         return None;
@@ -193,7 +198,7 @@ fn readers_path(file: &str, input: &Path, here: Option<&Path>, absolute: Option<
 
 /// Whether a flag or a comment silences the finding: a comment on the line that it points at, or on its
 /// line of a PTX input.
-fn is_allowed(finding: &Finding, allowed: &[Rule], shown: &str, sources: &DiskSources) -> bool {
+pub(crate) fn is_allowed(finding: &Finding, allowed: &[Rule], shown: &str, sources: &DiskSources) -> bool {
     if allowed.contains(&finding.rule) {
         return true;
     }

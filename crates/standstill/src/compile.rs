@@ -4,7 +4,9 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use standstill_toolchain::{Built, Compiled, Compiler, Environment, Request, Runtime, fetch, locate, split_flags};
+use standstill_toolchain::{
+    Built, Compiled, Compiler, Environment, Request, Runtime, fetch, locate, split_flags,
+};
 
 use crate::args::CompilerArgs;
 
@@ -24,13 +26,18 @@ impl<'a> Toolchain<'a> {
     /// Compiles the device code of `source` to PTX. The error says what to do.
     pub(crate) fn compile(&self, source: &Path) -> Result<Compiled, String> {
         let (compiler, flags, directory) = self.prepared()?;
-        let request =
-            Request { source, arch: &self.arguments.arch, flags: &flags, directory: &directory };
+        let request = Request { source, arch: &self.arguments.arch, flags: &flags, directory: &directory };
         compiler.compile(&request).map_err(|error| error.to_string())
     }
 
     /// Builds an executable from `source`. The error says what to do.
-    pub(crate) fn build(&self, source: &Path, arch: &str, runtime: Runtime, output: &Path) -> Result<Built, String> {
+    pub(crate) fn build(
+        &self,
+        source: &Path,
+        arch: &str,
+        runtime: Runtime,
+        output: &Path,
+    ) -> Result<Built, String> {
         let (compiler, flags, directory) = self.prepared()?;
         let request = Request { source, arch, flags: &flags, directory: &directory };
         compiler.build(&request, runtime, output).map_err(|error| error.to_string())

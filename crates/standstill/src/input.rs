@@ -88,7 +88,7 @@ pub(crate) fn load(path: &Path, toolchain: &Toolchain<'_>, hash: bool) -> Loaded
     loaded
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> String {
+pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> String {
     if path.is_dir() {
         return "this is a directory; name the files in it".to_owned();
     }

@@ -5,9 +5,11 @@
 
 mod args;
 mod assume;
+mod attach;
 mod check;
 mod comments;
 mod compile;
+mod core;
 mod disk;
 mod engine;
 mod exit;
@@ -27,6 +29,8 @@ fn main() -> ExitCode {
     let code = match cli.command {
         args::Command::Check(arguments) => check::check(&arguments),
         args::Command::Run(arguments) => run::run(&arguments),
+        args::Command::Core(arguments) => core::core(&arguments),
+        args::Command::Attach(arguments) => attach::attach(&arguments),
         args::Command::Explain { rule } => explain::explain(&rule),
         args::Command::Rules => explain::rules(),
     };

@@ -18,8 +18,9 @@ use crate::args::{CompilerArgs, OutputArgs, VerdictArgs};
 use crate::disk::DiskSources;
 use crate::output::{fail, say};
 
-pub(crate) use gpu::{Explained, explain};
-pub(crate) use host::{HostReport, host_section};
+pub(crate) use gpu::explain;
+use host::{HostReport, host_section};
+pub(crate) use report::keep_dumps;
 
 /// The watchdog ended the program.
 const STOPPED: u8 = 124;
@@ -27,11 +28,18 @@ const STOPPED: u8 = 124;
 const FAILED: u8 = 125;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 124 the watchdog ended the program, 1 findings, otherwise the program's own (128 + signal); \
-                        125 standstill failed, 126 the program cannot be executed, 127 it was not found.")]
+#[command(
+    after_help = "Exit codes: 124 the watchdog ended the program, 1 findings, otherwise the program's own (128 + signal); \
+                        125 standstill failed, 126 the program cannot be executed, 127 it was not found."
+)]
 pub(crate) struct RunArgs {
     /// A CUDA source (.cu), which is compiled first, or a program; then its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "FILE.cu | -- PROGRAM")]
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "FILE.cu | -- PROGRAM"
+    )]
     pub(crate) command: Vec<OsString>,
 
     #[command(flatten)]
@@ -226,7 +234,10 @@ impl Observer for Watcher<'_> {
     fn judge(&mut self, before: &[Dump], after: &[Dump]) -> Judgement {
         let start = Instant::now();
         let judgement = gpu::judge(before, after);
-        report::progress(&format!("compared two states of the GPU in {:.1} s", start.elapsed().as_secs_f64()));
+        report::progress(&format!(
+            "compared two states of the GPU in {:.1} s",
+            start.elapsed().as_secs_f64()
+        ));
         judgement
     }
 }

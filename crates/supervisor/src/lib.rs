@@ -25,7 +25,7 @@ mod words;
 pub use dump::{Dump, DumpError, DumpFolder, DumpRequest, dump_variables, request_dumps};
 pub use end::Remaining;
 pub use error::StartError;
-pub use process::{Process, processes};
+pub use process::{Process, processes, uses_cuda, variable};
 pub use python::PythonFrame;
 pub use stacks::{Frame, Parked, ProcessStacks, ThreadStack, capture};
 pub use watch::{Captured, Ended, Judgement, Limits, Observer, Outcome, Plan, Reason, run};

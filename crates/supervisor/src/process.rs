@@ -56,8 +56,9 @@ pub(crate) fn command_line(pid: i32) -> String {
     text.trim_end_matches('\0').replace('\0', " ")
 }
 
-/// One variable of the environment that a process was started with.
-pub(crate) fn variable(pid: i32, name: &str) -> Option<String> {
+/// One variable of the environment that a process was started with; `None` when it may not be read.
+#[must_use]
+pub fn variable(pid: i32, name: &str) -> Option<String> {
     let bytes = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let mut entries = bytes.split(|byte| *byte == 0);
     entries.find_map(|entry| {
@@ -106,7 +107,8 @@ fn parse_mapping(line: &str) -> Option<Mapping> {
 }
 
 /// Whether a process has the CUDA driver loaded.
-pub(crate) fn uses_cuda(pid: i32) -> bool {
+#[must_use]
+pub fn uses_cuda(pid: i32) -> bool {
     mappings(pid)
         .iter()
         .any(|mapping| mapping.path.rsplit('/').next().is_some_and(|file| file.starts_with("libcuda.so")))
