@@ -222,7 +222,8 @@ fn layout(function: &Function) -> (Vec<ParameterSlot>, usize) {
         .parameters
         .iter()
         .map(|parameter| {
-            let offset = end.next_multiple_of(parameter.align.max(1) as usize);
+            let align = if parameter.align == 0 { parameter.ty.bytes() } else { parameter.align };
+            let offset = end.next_multiple_of(align.max(1) as usize);
             let bytes = parameter.bytes as usize;
             end = offset + bytes;
             let integer = !parameter.ty.is_float() && bytes <= 8 && parameter.ty.bytes() as usize == bytes;

@@ -5,6 +5,7 @@ mod gpu;
 mod host;
 mod program;
 mod report;
+mod software;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -42,6 +43,8 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) command: Vec<OsString>,
 
+    #[command(flatten)]
+    pub(crate) software: software::SoftwareArgs,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
     #[command(flatten)]
@@ -108,18 +111,7 @@ impl DeviceChoice {
 pub(crate) fn run(arguments: &RunArgs) -> u8 {
     match arguments.watch.device.device() {
         Device::Card => run_on_card(arguments),
-        Device::Software => {
-            let missing = if arguments.watch.device == DeviceChoice::Auto {
-                "there is no NVIDIA card here, and this build has no software GPU"
-            } else {
-                "this build has no software GPU"
-            };
-            fail(&format!(
-                "{missing}. `standstill check FILE` finds what the code alone decides; \
-                 `--device gpu` starts the program all the same"
-            ));
-            FAILED
-        }
+        Device::Software => software::run(arguments),
     }
 }
 

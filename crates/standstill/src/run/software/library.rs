@@ -1,0 +1,108 @@
+//! The CUDA runtime that programs get on the software GPU: where it is, and how they find it.
+
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use object::{Object, ObjectSection};
+use tempfile::TempDir;
+
+use crate::args::CompilerArgs;
+
+/// Where to look first: the library, or the folder it is in.
+const VARIABLE: &str = "STANDSTILL_LIBRARY_PATH";
+
+const FILE: &str = "libstandstill_cuda_runtime.so";
+
+/// The names that programs look for.
+const NAMES: [&str; 3] = ["libcudart.so", "libcudart.so.12", "libcudart.so.13"];
+
+/// A folder with the library under the names of NVIDIA's.
+pub(super) struct Library {
+    folder: TempDir,
+}
+
+impl Library {
+    /// Finds the library beside the command. The error says where it was looked for.
+    pub(super) fn find() -> Result<Library, String> {
+        let places = places();
+        let file = places.iter().find(|place| place.is_file()).ok_or_else(|| {
+            let looked: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
+            format!(
+                "the software GPU's runtime ({FILE}) is not there; it was looked for at {}. \
+                 Set {VARIABLE} to where it is",
+                looked.join(", ")
+            )
+        })?;
+        let made = || -> std::io::Result<TempDir> {
+            let folder = tempfile::Builder::new().prefix("standstill-").tempdir()?;
+            let file = file.canonicalize()?;
+            for name in NAMES {
+                symlink(&file, folder.path().join(name))?;
+            }
+            Ok(folder)
+        };
+        let folder = made().map_err(|error| format!("cannot make a folder for temporary files: {error}"))?;
+        Ok(Library { folder })
+    }
+
+    /// The compiler's arguments with this library in the place of NVIDIA's.
+    pub(super) fn linked(&self, compiler: &CompilerArgs) -> CompilerArgs {
+        let folder = self.folder.path().display().to_string().replace('\'', r"'\''");
+        let mut cflags = compiler.cflags.clone();
+        cflags.push(format!("-cudart=none '-L{folder}' -lcudart"));
+        CompilerArgs {
+            cflags,
+            arch: compiler.arch.clone(),
+            nvcc: compiler.nvcc.clone(),
+            fetch_nvcc: compiler.fetch_nvcc,
+        }
+    }
+
+    /// Where the program looks for libraries: here first.
+    pub(super) fn search_path(&self) -> OsString {
+        let mut path = self.folder.path().as_os_str().to_owned();
+        if let Some(others) = env::var_os("LD_LIBRARY_PATH").filter(|others| !others.is_empty()) {
+            path.push(":");
+            path.push(others);
+        }
+        path
+    }
+}
+
+/// Where the library may be, in this order.
+fn places() -> Vec<PathBuf> {
+    if let Some(named) = env::var_os(VARIABLE).map(PathBuf::from) {
+        return vec![if named.is_dir() { named.join(FILE) } else { named }];
+    }
+    let Some(folder) = env::current_exe().ok().and_then(|exe| Some(exe.canonicalize().ok()?.parent()?.to_owned()))
+    else {
+        return vec![PathBuf::from(FILE)];
+    };
+    // Beside the command as it is installed, or as cargo builds it.
+    let mut places = vec![folder.join(FILE), folder.join("deps").join(FILE)];
+    if let Some(above) = folder.parent() {
+        places.push(above.join("lib/standstill").join(FILE));
+        places.push(above.join("lib").join(FILE));
+    }
+    places
+}
+
+/// A program that has NVIDIA's runtime inside cannot run here: that runtime talks to NVIDIA's driver only.
+pub(super) fn refuse_static(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let Ok(file) = object::File::parse(bytes) else { return Ok(()) };
+    let device_code = file.sections().any(|section| matches!(section.name(), Ok(".nv_fatbin")));
+    let imports = file.imports().unwrap_or_default();
+    let registers = |name: &[u8]| name.starts_with(b"__cudaRegisterFatBinary");
+    // A library of the program's own may bring the runtime; then its functions are imported.
+    if device_code && !imports.iter().any(|import| registers(import.name())) {
+        let name = path.display();
+        return Err(format!(
+            "{name} has NVIDIA's CUDA runtime linked into it, which works with NVIDIA's driver only. \
+             Link it again with the shared runtime: `nvcc -cudart shared … -o {name}` \
+             (with CMake: CUDA_RUNTIME_LIBRARY Shared)"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! One report of a run: what was seen, and what the code of each launched kernel decides for its real launches.
+
+use std::path::Path;
+
+use standstill_cuda_driver::{Card, DEFAULT_MODEL};
+use standstill_cuda_driver::journal::LaunchRecord;
+use standstill_findings::{Coverage, Finding, Known, Rule};
+use standstill_kernel_ir::launch::LaunchShape;
+use standstill_report::{InputError, Kernel, Report, Sources, merge};
+
+use super::RunArgs;
+use super::journal::{LaunchedModule, Told};
+use crate::check::{is_allowed, readers_path, rename_files};
+use crate::disk::DiskSources;
+use crate::engine::{Request, analyse};
+
+/// A kernel is checked for at most this many different launches.
+const LAUNCHES: usize = 4;
+
+/// Fills the report with everything that the runs gave.
+pub(super) fn fill(
+    report: &mut Report,
+    arguments: &RunArgs,
+    input: &Path,
+    allowed: &[Rule],
+    told: &Told,
+    sources: &DiskSources,
+) {
+    let shown = input.display().to_string();
+    let mut findings: Vec<Finding> = Vec::new();
+    for finding in &told.findings {
+        let mut finding = finding.clone();
+        let by_platform = finding.platforms.severity(arguments.verdict.platform.platform());
+        finding.severity = finding.severity.min(by_platform);
+        if !findings.iter().any(|known| is_same(known, &finding)) {
+            findings.push(finding);
+        }
+    }
+    for module in &told.modules {
+        check(report, arguments, module, &shown, sources, &mut findings);
+    }
+    let here = std::env::current_dir().ok();
+    let absolute = std::fs::canonicalize(input).ok();
+    rename_files(&mut findings, |file| {
+        // The compiler writes the folder it ran in before a relative path.
+        readers_path(file, input, here.as_deref(), absolute.as_deref())
+    });
+    let before = findings.len();
+    findings.retain(|finding| !is_allowed(finding, allowed, &shown, sources));
+    report.allowed += (before - findings.len()) as u64;
+    report.findings = merge(&shown, findings);
+    report.coverage.launches = told.launches;
+    report.coverage.operations = told.operations;
+    let trouble = |message: &String| InputError {
+        file: shown.clone(),
+        line: 0,
+        column: 0,
+        message: message.clone(),
+    };
+    report.errors.extend(told.troubles.iter().map(trouble));
+}
+
+/// Checks the kernels of a module that were launched, with the shapes and arguments they were launched with.
+fn check(
+    report: &mut Report,
+    arguments: &RunArgs,
+    module: &LaunchedModule,
+    shown: &str,
+    sources: &DiskSources,
+    findings: &mut Vec<Finding>,
+) {
+    let model = arguments.software.gpu.map_or(DEFAULT_MODEL, |model| model.name);
+    let card = Card::find(model);
+    let shape = |launch: &LaunchRecord| LaunchShape {
+        block: Some(launch.block),
+        grid: Some(launch.grid),
+        cluster: (launch.cluster != [1, 1, 1]).then_some(launch.cluster),
+        parameters: launch.parameters.iter().map(|(position, value)| (*position, *value)).collect(),
+        assumptions: Vec::new(),
+        device: card.map(|card| card.device),
+        registers: module.registers.get(&launch.kernel).copied().or(Some(launch.registers)),
+    };
+    let shapes = |symbol: &str| {
+        let mut shapes: Vec<LaunchShape> = Vec::new();
+        for launch in module.launches.iter().filter(|launch| launch.kernel == symbol) {
+            let shape = shape(launch);
+            if shapes.len() < LAUNCHES && !shapes.contains(&shape) {
+                shapes.push(shape);
+            }
+        }
+        shapes
+    };
+    let main = std::fs::canonicalize(shown).ok();
+    let name = format!("{shown}!ptx");
+    let analysis = analyse(&Request {
+        text: &module.text,
+        name: &name,
+        shapes: &shapes,
+        platform: arguments.verdict.platform.platform(),
+        is_main: &|file| main.is_some() && std::fs::canonicalize(file).ok() == main,
+        sources,
+    });
+    let kernel = |symbol| Kernel { input: shown.to_owned(), symbol };
+    report.kernels.extend(analysis.kernels.into_iter().map(kernel));
+    report.coverage.add(Coverage { launches: 0, operations: 0, ..analysis.coverage });
+    report.not_understood.extend(analysis.not_understood);
+    for finding in analysis.findings {
+        match findings.iter_mut().find(|known| is_same(known, &finding)) {
+            Some(known) => join(known, finding),
+            None => findings.push(finding),
+        }
+    }
+    if findings.iter().flat_map(|finding| &finding.spans).any(|span| span.file == name) {
+        sources.insert(name, module.text.clone().into());
+    }
+    let _ = sources.text(shown);
+}
+
+/// Whether two findings are one fault: the same rule at the same line of the same kernel.
+fn is_same(a: &Finding, b: &Finding) -> bool {
+    let place = |finding: &Finding| finding.primary_span().map(|span| (span.file.clone(), span.line));
+    a.rule == b.rule && a.kernel == b.kernel && place(a) == place(b)
+}
+
+/// One fault that was seen and is decided by the code too: the proof says more, the run how to see it.
+fn join(seen: &mut Finding, decided: Finding) {
+    let (replay, waits) = (seen.replay.take(), seen.waits.take());
+    if decided.known == Known::Proved && decided.severity >= seen.severity {
+        *seen = decided;
+    }
+    seen.replay = replay.or(seen.replay.take());
+    seen.waits = waits.or(seen.waits.take());
+}
