@@ -1,13 +1,23 @@
-//! A launch that runs.
+//! A launch that runs: residency, turns, and how it ends.
 
+pub(crate) mod block;
+mod cluster;
+mod launching;
+mod schedule;
+pub(crate) mod shared;
+
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use standstill_findings::Finding;
 
 use crate::device::Device;
-use crate::fault::Fault;
-use crate::launch::{LaunchError, LaunchRequest};
+use crate::fault::{Fault, FaultKind, Place};
+use crate::launch::{Choice, LaunchError, LaunchRequest, Schedule};
 use crate::module::Module;
+use block::Block;
+use cluster::Cluster;
+use shared::GridShared;
 
 /// How far a grid has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,8 +55,38 @@ pub struct Statistics {
 
 /// A launch that runs. Advance it with [`Grid::run`].
 pub struct Grid {
-    device: Arc<Device>,
-    module: Arc<Module>,
+    pub(crate) shared: GridShared,
+    arch: pulp::Arch,
+    /// Resident blocks; places of blocks that have ended are used again.
+    pub(crate) slots: Vec<Option<Box<Block>>>,
+    /// Slots that are free.
+    vacant: Vec<usize>,
+    /// Warps that can run: slot and warp.
+    ready: VecDeque<(u32, u32)>,
+    /// Clusters with resident blocks.
+    clusters: Vec<Cluster>,
+    /// The next block to start, and how many there are.
+    pub(crate) next_block: u64,
+    pub(crate) blocks: u64,
+    ended: u64,
+    /// Blocks of a cluster.
+    cluster_blocks: u32,
+    /// How many such blocks a multiprocessor holds.
+    per_multiprocessor: u64,
+    schedule: Schedule,
+    random: u64,
+    work: u64,
+    /// Turns until parked warps are looked at.
+    until_look: u64,
+    /// How far the clock jumps when everybody waits for time.
+    jump: u64,
+    fault: Option<Box<Fault>>,
+}
+
+impl std::fmt::Debug for Grid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Grid").field("kernel", &self.shared.kernel.name).field("ended", &self.ended).finish()
+    }
 }
 
 impl Grid {
@@ -55,26 +95,86 @@ impl Grid {
         module: &Arc<Module>,
         request: LaunchRequest,
     ) -> Result<Grid, LaunchError> {
-        let _ = request;
-        Ok(Grid { device: Arc::clone(device), module: Arc::clone(module) })
-    }
-
-    /// Runs about `budget` instructions of warps and tells how far the grid has come. The budget only says
-    /// when the call returns; it decides nothing.
-    pub fn run(&mut self, budget: u64) -> Progress {
-        let _ = (budget, &self.device, &self.module);
-        Progress::Running
-    }
-
-    /// Who waits for whom, when the grid is parked. `outside` says that somebody outside may still write
-    /// what is waited for; then the finding is possible, not observed.
-    pub fn standstill(&self, outside: Option<&str>) -> Option<Standstill> {
-        let _ = outside;
-        None
+        launching::launch(device, module, request)
     }
 
     /// What was executed so far.
     pub fn statistics(&self) -> Statistics {
-        Statistics::default()
+        let running = self.slots.iter().flatten().flat_map(|block| &block.warps).map(|warp| warp.work);
+        Statistics {
+            lane_instructions: self.work + running.sum::<u64>(),
+            warp_instructions: self.shared.clock,
+            blocks_ended: self.ended,
+        }
+    }
+
+    /// The kernel's name (mangled).
+    pub fn kernel(&self) -> &str {
+        &self.shared.kernel.name
+    }
+
+    /// The module that the kernel is of.
+    pub fn module(&self) -> &Arc<Module> {
+        &self.shared.module
+    }
+
+    /// Places where results were unknown because the software GPU has no values for them.
+    pub fn unknown(&self) -> Vec<Place> {
+        self.shared.unknown.iter().map(|&(function, position)| self.place(function, position)).collect()
+    }
+
+    /// The place of a decoded operation.
+    pub(crate) fn place(&self, function: u32, position: u32) -> Place {
+        crate::place::place(&self.shared, function, position)
+    }
+
+    fn fault_of(&self, kind: FaultKind, slot: usize, warp: usize, lane: u32, at: (u32, u32)) -> Box<Fault> {
+        let block = self.slots.get(slot).and_then(Option::as_ref);
+        let first = block.and_then(|block| block.warps.get(warp)).map_or(0, |warp| warp.place.first_thread);
+        let linear = first + lane;
+        let [x, y, _] = self.shared.block.map(|extent| extent.max(1));
+        Box::new(Fault {
+            kind,
+            place: self.place(at.0, at.1),
+            kernel: self.shared.kernel.name.clone(),
+            block: block.map_or([0; 3], |block| block.coordinates),
+            thread: [linear % x, linear / x % y, linear / x / y],
+        })
+    }
+
+    /// Threads that can run, for a chosen interleaving.
+    fn choices(&self) -> (Vec<Choice>, Vec<(usize, usize, usize)>) {
+        let mut choices = Vec::new();
+        let mut places = Vec::new();
+        for (block, slot) in
+            self.slots.iter().zip(0..).filter_map(|(block, slot)| Some((block.as_ref()?, slot)))
+        {
+            for (warp, index) in block.warps.iter().zip(0..) {
+                for (group, at) in warp.groups.iter().zip(0..).filter(|(group, _)| group.state.is_ready()) {
+                    let code = warp.frames.get(group.frame as usize).map(|frame| &frame.code.0);
+                    let function = code.map_or(0, |code| code.function.id.0);
+                    choices.push(Choice {
+                        block: block.index,
+                        thread: warp.place.first_thread + group.mask.trailing_zeros(),
+                        line: self.place(function, group.pc).line,
+                        visible: code.is_some_and(|code| crate::place::is_visible(code, group.pc)),
+                    });
+                    places.push((slot, index, at));
+                }
+            }
+        }
+        (choices, places)
+    }
+}
+
+impl Drop for Grid {
+    fn drop(&mut self) {
+        for block in self.slots.iter().flatten() {
+            self.shared.device.give_room(block.multiprocessor, self.per_multiprocessor);
+        }
+        if self.shared.workspace != 0 {
+            // It may be gone only if somebody freed it by its address, which is theirs to answer for.
+            let _ = self.shared.device.memory().free(self.shared.workspace);
+        }
     }
 }

@@ -12,12 +12,16 @@
 //! The holder knows whether somebody outside still may; if not, [`Grid::standstill`] is the verdict.
 
 pub mod address;
+mod decode;
 mod device;
+mod exec;
 mod fault;
 mod grid;
+mod hang;
 mod launch;
 mod memory;
 mod module;
+mod place;
 
 pub use device::Device;
 pub use fault::{Fault, FaultKind, Place};

@@ -1,12 +1,14 @@
 //! A loaded module: its variables in memory.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use rustc_hash::FxHashMap;
 use standstill_kernel_ir::{Function, FunctionId, FunctionKind, Program, Space};
 
 use crate::address;
+use crate::decode::code::Kernel;
 use crate::device::{Device, is_placed};
-use crate::launch::{KernelInfo, ParameterInfo};
+use crate::launch::{KernelInfo, LaunchError, ParameterInfo};
 use crate::memory::MemoryError;
 
 /// The first bytes of a variable.
@@ -56,6 +58,7 @@ pub struct Module {
     /// Address of each variable of the module; 0 where it has none of its own (shared memory).
     addresses: Vec<u64>,
     allocated: Vec<u64>,
+    kernels: Mutex<FxHashMap<u32, Arc<Kernel>>>,
 }
 
 impl std::fmt::Debug for Module {
@@ -70,8 +73,13 @@ impl Module {
         program: Arc<dyn Program + Send + Sync>,
         images: &[VariableImage],
     ) -> Result<Module, LoadError> {
-        let mut module =
-            Module { device: Arc::clone(device), program, addresses: Vec::new(), allocated: Vec::new() };
+        let mut module = Module {
+            device: Arc::clone(device),
+            program,
+            addresses: Vec::new(),
+            allocated: Vec::new(),
+            kernels: Mutex::default(),
+        };
         let variables = &Arc::clone(&module.program);
         for variable in &variables.module().variables {
             let mut place = 0;
@@ -153,6 +161,17 @@ impl Module {
             local_bytes: of_space(Space::Local).try_into().unwrap_or(u32::MAX),
             most_threads: threads.map_or(1024, |[x, y, z]| x.saturating_mul(y).saturating_mul(z)),
         })
+    }
+
+    /// A kernel ready to run; decoded the first time.
+    pub(crate) fn decoded(&self, id: FunctionId) -> Result<Arc<Kernel>, LaunchError> {
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = kernels.get(&id.0) {
+            return Ok(Arc::clone(kernel));
+        }
+        let kernel = Arc::new(crate::decode::kernel(self, id)?);
+        kernels.insert(id.0, Arc::clone(&kernel));
+        Ok(kernel)
     }
 
     /// The address of something that code or another variable names; shared variables have none here.

@@ -1,0 +1,16 @@
+//! Executing operations.
+
+pub(crate) mod access;
+pub(crate) mod atomic;
+pub(crate) mod barrier;
+pub(crate) mod calls;
+pub(crate) mod collective;
+pub(crate) mod copy;
+pub(crate) mod core;
+pub(crate) mod general;
+pub(crate) mod mbarrier;
+pub(crate) mod memory;
+mod printf;
+pub(crate) mod special;
+pub(crate) mod warp;
+pub(crate) mod wide;

@@ -1,0 +1,164 @@
+//! Special registers, addresses of local variables, sleeping, and matrix operations without values.
+
+use standstill_kernel_ir::Special;
+
+use super::core::{Core, Step, lanes};
+use super::memory::WIDE_ADDRESS;
+use crate::address;
+use crate::decode::code::{LANES, Micro};
+
+/// Writes one value per lane to `d`, whose width is `b`.
+fn spread(core: &mut Core<'_>, op: &Micro, value: impl Fn(usize) -> u64) -> Step {
+    if op.b == WIDE_ADDRESS {
+        for lane in lanes(core.active) {
+            core.wide_mut(op.d)[lane] = value(lane);
+        }
+    } else {
+        for lane in lanes(core.active) {
+            core.narrow_mut(op.d)[lane] = value(lane) as u32;
+        }
+    }
+    Step::Next
+}
+
+/// `d ← special register x`.
+pub(crate) fn read(core: &mut Core<'_>, op: &Micro) -> Step {
+    let Some(&register) = core.code.specials.get(op.x as usize) else { return Step::Next };
+    let axis = |shape: [u32; 3], axis: u8| u64::from(shape.get(usize::from(axis)).copied().unwrap_or(0));
+    let (grid, block, cluster) = (core.grid.shape, core.grid.block, core.grid.cluster);
+    let place = core.place.clone();
+    let within = |axis: usize| place.block_index[axis] % cluster[axis].max(1);
+    let lower = |lane: usize| (1u64 << lane) - 1;
+    let own = |lane: usize| 1u64 << lane;
+    let all = u64::from(u32::MAX);
+    if matches!(register, Special::Clock | Special::Clock64 | Special::GlobalTimer) {
+        core.spy.timed = true;
+    }
+    let clock = core.clock();
+    match register {
+        Special::Tid(of) => {
+            let [x, y, _] = block.map(|extent| extent.max(1));
+            let first = place.first_thread;
+            spread(core, op, |lane| {
+                let linear = first + lane as u32;
+                u64::from(match of {
+                    0 => linear % x,
+                    1 => linear / x % y,
+                    _ => linear / x / y,
+                })
+            })
+        }
+        Special::Ntid(of) => spread(core, op, |_| axis(block, of)),
+        Special::Ctaid(of) => spread(core, op, |_| axis(place.block_index, of)),
+        Special::Nctaid(of) => spread(core, op, |_| axis(grid, of)),
+        Special::LaneId => spread(core, op, |lane| lane as u64),
+        Special::WarpId => spread(core, op, |_| place.warp.into()),
+        Special::NwarpId => {
+            let warps = core.grid.threads.div_ceil(LANES as u32);
+            spread(core, op, |_| warps.into())
+        }
+        Special::WarpSize => spread(core, op, |_| LANES as u64),
+        Special::GridId => {
+            let number = core.grid.number;
+            spread(core, op, |_| number)
+        }
+        Special::SmId => spread(core, op, |_| place.multiprocessor.into()),
+        Special::NsmId => {
+            let count = core.grid.device.model().multiprocessors;
+            spread(core, op, |_| count.into())
+        }
+        Special::ClusterId(of) => {
+            let of = usize::from(of.min(2));
+            spread(core, op, |_| (place.block_index[of] / cluster[of].max(1)).into())
+        }
+        Special::NclusterId(of) => {
+            let of = usize::from(of.min(2));
+            spread(core, op, |_| (grid[of] / cluster[of].max(1)).into())
+        }
+        Special::ClusterCtaid(of) => {
+            let of = usize::from(of.min(2));
+            spread(core, op, |_| within(of).into())
+        }
+        Special::ClusterNctaid(of) => spread(core, op, |_| axis(cluster, of)),
+        Special::ClusterCtarank => spread(core, op, |_| place.cluster_rank.into()),
+        Special::ClusterNctarank => {
+            spread(core, op, |_| cluster.iter().map(|&extent| u64::from(extent)).product())
+        }
+        Special::IsExplicitCluster => {
+            let explicit = core.grid.explicit_cluster;
+            spread(core, op, |_| explicit.into())
+        }
+        Special::LaneMaskEq => spread(core, op, own),
+        Special::LaneMaskLt => spread(core, op, lower),
+        Special::LaneMaskLe => spread(core, op, |lane| lower(lane) | own(lane)),
+        Special::LaneMaskGe => spread(core, op, |lane| all & !lower(lane)),
+        Special::LaneMaskGt => spread(core, op, |lane| all & !(lower(lane) | own(lane))),
+        Special::Clock | Special::Clock64 => spread(core, op, |_| clock),
+        Special::GlobalTimer => spread(core, op, |_| clock),
+        Special::DynamicSharedSize => {
+            let bytes = core.grid.dynamic_shared;
+            spread(core, op, |_| bytes.into())
+        }
+        Special::TotalSharedSize | Special::AggregateSharedSize => {
+            let bytes = core.block.shared.len();
+            spread(core, op, |_| bytes as u64)
+        }
+        Special::Environment(1) => {
+            let workspace = core.grid.workspace;
+            spread(core, op, |_| workspace >> 32)
+        }
+        Special::Environment(2) => {
+            let workspace = core.grid.workspace;
+            spread(core, op, |_| workspace & all)
+        }
+        Special::CurrentGraphExec | Special::Environment(_) | Special::Other => spread(core, op, |_| 0),
+    }
+}
+
+/// `d ← address of the byte x of the frame's local memory`.
+pub(crate) fn local_address(core: &mut Core<'_>, op: &Micro) -> Step {
+    let at = address::LOCAL.wrapping_add(core.local_base.wrapping_add(op.x).into());
+    spread(core, op, |_| at)
+}
+
+/// `d ← a + b` in 64 bits.
+pub(crate) fn add_wide(core: &mut Core<'_>, op: &Micro) -> Step {
+    let (a, b) = (*core.wide(op.a), *core.wide(op.b));
+    for lane in lanes(core.active) {
+        core.wide_mut(op.d)[lane] = a[lane].wrapping_add(b[lane]);
+    }
+    Step::Next
+}
+
+/// `d ← a + b` in 32 bits.
+pub(crate) fn add_narrow(core: &mut Core<'_>, op: &Micro) -> Step {
+    let (a, b) = (*core.narrow(op.a), *core.narrow(op.b));
+    for lane in lanes(core.active) {
+        core.narrow_mut(op.d)[lane] = a[lane].wrapping_add(b[lane]);
+    }
+    Step::Next
+}
+
+/// `nanosleep`: the others get their turn, and time passes.
+pub(crate) fn sleep(core: &mut Core<'_>, op: &Micro) -> Step {
+    let whole = core.code.operations.get(op.x as usize);
+    let place = whole.map_or(crate::decode::code::Place::NONE, |whole| whole.source(0));
+    let longest = lanes(core.active).map(|lane| core.read(place, lane)).max().unwrap_or(0);
+    core.ticks += longest.min(1 << 20);
+    Step::Sleep
+}
+
+/// A matrix operation whose values are not modelled: its results are unknown.
+pub(crate) fn matrix(core: &mut Core<'_>, op: &Micro) -> Step {
+    let code = std::sync::Arc::clone(&core.code);
+    let Some(whole) = code.operations.get(op.x as usize) else { return Step::Next };
+    if whole.destinations.iter().any(|place| place.is_some()) {
+        core.grid.unknown(&code, op);
+    }
+    for &place in &whole.destinations {
+        for lane in lanes(core.active) {
+            core.write(place, lane, 0);
+        }
+    }
+    Step::Next
+}

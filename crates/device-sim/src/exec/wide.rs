@@ -1,0 +1,552 @@
+//! The commonest arithmetic, for all lanes at once.
+//!
+//! The meaning of every operation is `kernel_ir::evaluate`; what stands here are forms of it that a compiler
+//! makes vector code of. [`select`] gives one only for an exact combination of operation, types and
+//! modifiers, and a test compares each with `evaluate` bit for bit. Everything else goes through
+//! [`super::general`].
+
+use standstill_kernel_ir::{
+    Arithmetic, ArithmeticFlags as Flags, BooleanOperation, Comparison, Operation, Type,
+};
+
+use super::core::{Core, Step};
+use crate::decode::code::{Handler, LANES, Micro, Plane};
+
+/// One bit for each lane.
+const BITS: [u32; LANES] = {
+    let mut bits = [0; LANES];
+    let mut lane = 0;
+    while lane < LANES {
+        bits[lane] = 1 << lane;
+        lane += 1;
+    }
+    bits
+};
+
+/// Stores a result in the active lanes.
+#[inline(always)]
+fn store<T: Copy>(into: &mut [T; LANES], value: &[T; LANES], active: u32, all: bool) {
+    if all {
+        *into = *value;
+    } else {
+        for lane in 0..LANES {
+            into[lane] = if active & BITS[lane] != 0 { value[lane] } else { into[lane] };
+        }
+    }
+}
+
+/// A function of one, two or three values.
+trait Function<const N: usize> {
+    type From: Copy;
+    type To: Copy + Default;
+    fn apply(values: [Self::From; N]) -> Self::To;
+}
+
+/// A type that a plane of registers holds.
+trait Element: Copy + Default {
+    fn source<'c>(core: &'c Core<'_>, slot: crate::decode::code::Slot) -> &'c [Self; LANES];
+    fn destination<'c>(core: &'c mut Core<'_>, slot: crate::decode::code::Slot) -> &'c mut [Self; LANES];
+}
+
+impl Element for u32 {
+    #[inline(always)]
+    fn source<'c>(core: &'c Core<'_>, slot: crate::decode::code::Slot) -> &'c [u32; LANES] {
+        core.narrow(slot)
+    }
+    #[inline(always)]
+    fn destination<'c>(core: &'c mut Core<'_>, slot: crate::decode::code::Slot) -> &'c mut [u32; LANES] {
+        core.narrow_mut(slot)
+    }
+}
+
+impl Element for u64 {
+    #[inline(always)]
+    fn source<'c>(core: &'c Core<'_>, slot: crate::decode::code::Slot) -> &'c [u64; LANES] {
+        core.wide(slot)
+    }
+    #[inline(always)]
+    fn destination<'c>(core: &'c mut Core<'_>, slot: crate::decode::code::Slot) -> &'c mut [u64; LANES] {
+        core.wide_mut(slot)
+    }
+}
+
+fn unary<F: Function<1>>(core: &mut Core<'_>, op: &Micro) -> Step
+where
+    F::From: Element,
+    F::To: Element,
+{
+    core.arch.dispatch(
+        #[inline(always)]
+        || {
+            let a = *F::From::source(core, op.a);
+            let mut out = [F::To::default(); LANES];
+            for lane in 0..LANES {
+                out[lane] = F::apply([a[lane]]);
+            }
+            let (active, all) = (core.active, core.all_active());
+            store(F::To::destination(core, op.d), &out, active, all);
+        },
+    );
+    Step::Next
+}
+
+fn binary<F: Function<2>>(core: &mut Core<'_>, op: &Micro) -> Step
+where
+    F::From: Element,
+    F::To: Element,
+{
+    core.arch.dispatch(
+        #[inline(always)]
+        || {
+            let a = F::From::source(core, op.a);
+            let b = F::From::source(core, op.b);
+            let mut out = [F::To::default(); LANES];
+            for lane in 0..LANES {
+                out[lane] = F::apply([a[lane], b[lane]]);
+            }
+            let (active, all) = (core.active, core.all_active());
+            store(F::To::destination(core, op.d), &out, active, all);
+        },
+    );
+    Step::Next
+}
+
+fn ternary<F: Function<3>>(core: &mut Core<'_>, op: &Micro) -> Step
+where
+    F::From: Element,
+    F::To: Element,
+{
+    core.arch.dispatch(
+        #[inline(always)]
+        || {
+            let a = F::From::source(core, op.a);
+            let b = F::From::source(core, op.b);
+            let c = F::From::source(core, op.c);
+            let mut out = [F::To::default(); LANES];
+            for lane in 0..LANES {
+                out[lane] = F::apply([a[lane], b[lane], c[lane]]);
+            }
+            let (active, all) = (core.active, core.all_active());
+            store(F::To::destination(core, op.d), &out, active, all);
+        },
+    );
+    Step::Next
+}
+
+/// `mad.wide`: narrow factors, a wide addend.
+fn widening<const SIGNED: bool>(core: &mut Core<'_>, op: &Micro) -> Step {
+    core.arch.dispatch(
+        #[inline(always)]
+        || {
+            let (a, b, c) = (core.narrow(op.a), core.narrow(op.b), core.wide(op.c));
+            let mut out = [0; LANES];
+            for lane in 0..LANES {
+                let product = if SIGNED {
+                    i64::from(a[lane] as i32).wrapping_mul(i64::from(b[lane] as i32)) as u64
+                } else {
+                    u64::from(a[lane]) * u64::from(b[lane])
+                };
+                out[lane] = product.wrapping_add(c[lane]);
+            }
+            let (active, all) = (core.active, core.all_active());
+            store(core.wide_mut(op.d), &out, active, all);
+        },
+    );
+    Step::Next
+}
+
+/// A comparison.
+trait Compare {
+    type From: Element;
+    fn holds(a: Self::From, b: Self::From) -> bool;
+}
+
+fn compare<F: Compare>(core: &mut Core<'_>, op: &Micro) -> Step {
+    core.arch.dispatch(
+        #[inline(always)]
+        || {
+            let a = F::From::source(core, op.a);
+            let b = F::From::source(core, op.b);
+            let mut bits = [0u32; LANES];
+            for lane in 0..LANES {
+                bits[lane] = if F::holds(a[lane], b[lane]) { BITS[lane] } else { 0 };
+            }
+            let mut value = 0;
+            for bit in bits {
+                value |= bit;
+            }
+            core.set_predicate(op.d, value);
+        },
+    );
+    Step::Next
+}
+
+fn choose<T: Element>(core: &mut Core<'_>, op: &Micro) -> Step {
+    core.arch.dispatch(
+        #[inline(always)]
+        || {
+            let chosen = core.predicate(op.c);
+            let (a, b) = (T::source(core, op.a), T::source(core, op.b));
+            let mut out = [T::default(); LANES];
+            for lane in 0..LANES {
+                out[lane] = if chosen & BITS[lane] != 0 { a[lane] } else { b[lane] };
+            }
+            let (active, all) = (core.active, core.all_active());
+            store(T::destination(core, op.d), &out, active, all);
+        },
+    );
+    Step::Next
+}
+
+/// `and`, `or`, `xor`, `not`, `mov` of predicates.
+fn logic<const OPERATION: u8>(core: &mut Core<'_>, op: &Micro) -> Step {
+    let a = core.predicate(op.a);
+    let value = match OPERATION {
+        0 => a,
+        1 => !a,
+        2 => a & core.predicate(op.b),
+        3 => a | core.predicate(op.b),
+        _ => a ^ core.predicate(op.b),
+    };
+    core.set_predicate(op.d, value);
+    Step::Next
+}
+
+macro_rules! functions {
+    ($($name:ident($($value:ident),+): $from:ty => $to:ty = $body:expr;)*) => {$(
+        struct $name;
+        impl Function<{ [$(stringify!($value)),+].len() }> for $name {
+            type From = $from;
+            type To = $to;
+            #[inline(always)]
+            fn apply([$($value),+]: [$from; [$(stringify!($value)),+].len()]) -> $to {
+                $body
+            }
+        }
+    )*};
+}
+
+#[inline(always)]
+fn f(bits: u32) -> f32 {
+    f32::from_bits(bits)
+}
+
+/// A single-precision result: hardware has one NaN.
+#[inline(always)]
+fn single(value: f32) -> u32 {
+    if value.is_nan() { 0x7fff_ffff } else { value.to_bits() }
+}
+
+#[inline(always)]
+fn g(bits: u64) -> f64 {
+    f64::from_bits(bits)
+}
+
+functions! {
+    Move32(a): u32 => u32 = a;
+    Move64(a): u64 => u64 = a;
+    Not32(a): u32 => u32 = !a;
+    Not64(a): u64 => u64 = !a;
+    Negate32(a): u32 => u32 = a.wrapping_neg();
+    Negate64(a): u64 => u64 = a.wrapping_neg();
+    Absolute32(a): u32 => u32 = (a as i32).wrapping_abs() as u32;
+    Add32(a, b): u32 => u32 = a.wrapping_add(b);
+    Add64(a, b): u64 => u64 = a.wrapping_add(b);
+    Subtract32(a, b): u32 => u32 = a.wrapping_sub(b);
+    Subtract64(a, b): u64 => u64 = a.wrapping_sub(b);
+    Multiply32(a, b): u32 => u32 = a.wrapping_mul(b);
+    Multiply64(a, b): u64 => u64 = a.wrapping_mul(b);
+    MultiplyHighU(a, b): u32 => u32 = ((u64::from(a) * u64::from(b)) >> 32) as u32;
+    MultiplyHighS(a, b): u32 => u32 = ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32;
+    WideU(a, b): u32 => u64 = u64::from(a) * u64::from(b);
+    WideS(a, b): u32 => u64 = i64::from(a as i32).wrapping_mul(i64::from(b as i32)) as u64;
+    MultiplyAdd32(a, b, c): u32 => u32 = a.wrapping_mul(b).wrapping_add(c);
+    MultiplyAdd64(a, b, c): u64 => u64 = a.wrapping_mul(b).wrapping_add(c);
+    MinimumU32(a, b): u32 => u32 = a.min(b);
+    MinimumS32(a, b): u32 => u32 = (a as i32).min(b as i32) as u32;
+    MaximumU32(a, b): u32 => u32 = a.max(b);
+    MaximumS32(a, b): u32 => u32 = (a as i32).max(b as i32) as u32;
+    And32(a, b): u32 => u32 = a & b;
+    And64(a, b): u64 => u64 = a & b;
+    Or32(a, b): u32 => u32 = a | b;
+    Or64(a, b): u64 => u64 = a | b;
+    Xor32(a, b): u32 => u32 = a ^ b;
+    Xor64(a, b): u64 => u64 = a ^ b;
+    ShiftLeft32(a, b): u32 => u32 = if b > 31 { 0 } else { a << (b & 31) };
+    ShiftRightU32(a, b): u32 => u32 = if b > 31 { 0 } else { a >> (b & 31) };
+    ShiftRightS32(a, b): u32 => u32 = ((a as i32) >> b.min(31)) as u32;
+    UnsignedToWide(a): u32 => u64 = a.into();
+    SignedToWide(a): u32 => u64 = i64::from(a as i32) as u64;
+    WideToNarrow(a): u64 => u32 = a as u32;
+    SignedToSingle(a): u32 => u32 = (a as i32 as f32).to_bits();
+    UnsignedToSingle(a): u32 => u32 = (a as f32).to_bits();
+    SignedToDouble(a): u32 => u64 = f64::from(a as i32).to_bits();
+    SingleToSigned(a): u32 => u32 = f(a) as i32 as u32;
+    FloatAdd(a, b): u32 => u32 = single(f(a) + f(b));
+    FloatSubtract(a, b): u32 => u32 = single(f(a) - f(b));
+    FloatMultiply(a, b): u32 => u32 = single(f(a) * f(b));
+    FloatFused(a, b, c): u32 => u32 = single(f(a).mul_add(f(b), f(c)));
+    FloatDivide(a, b): u32 => u32 = single(f(a) / f(b));
+    FloatRoot(a): u32 => u32 = single(f(a).sqrt());
+    FloatReciprocal(a): u32 => u32 = single(1.0 / f(a));
+    FloatNegate(a): u32 => u32 = a ^ 0x8000_0000;
+    FloatAbsolute(a): u32 => u32 = a & 0x7fff_ffff;
+    DoubleNegate(a): u64 => u64 = a ^ (1 << 63);
+    DoubleAbsolute(a): u64 => u64 = a & !(1 << 63);
+}
+
+/// Double precision keeps the payload of NaNs, which the general form knows about.
+fn double<const N: usize, F: Function<N, From = u64, To = u64>>(core: &mut Core<'_>, op: &Micro) -> Step {
+    let clean = core.arch.dispatch(
+        #[inline(always)]
+        || {
+            let rows = [op.a, op.b, op.c];
+            let mut values = [[0u64; LANES]; N];
+            for (row, slot) in values.iter_mut().zip(rows) {
+                *row = *core.wide(slot);
+            }
+            let mut out = [0; LANES];
+            let mut ordinary = true;
+            for lane in 0..LANES {
+                out[lane] = F::apply(values.map(|row| row[lane]));
+                ordinary &= !g(out[lane]).is_nan();
+            }
+            if ordinary {
+                let (active, all) = (core.active, core.all_active());
+                store(core.wide_mut(op.d), &out, active, all);
+            }
+            ordinary
+        },
+    );
+    if clean { Step::Next } else { super::general::arithmetic(core, op) }
+}
+
+functions! {
+    DoubleAdd(a, b): u64 => u64 = (g(a) + g(b)).to_bits();
+    DoubleSubtract(a, b): u64 => u64 = (g(a) - g(b)).to_bits();
+    DoubleMultiply(a, b): u64 => u64 = (g(a) * g(b)).to_bits();
+    DoubleFused(a, b, c): u64 => u64 = g(a).mul_add(g(b), g(c)).to_bits();
+}
+
+macro_rules! comparisons {
+    ($($name:ident: $from:ty, $a:ident, $b:ident => $body:expr;)*) => {$(
+        struct $name;
+        impl Compare for $name {
+            type From = $from;
+            #[inline(always)]
+            fn holds($a: $from, $b: $from) -> bool {
+                $body
+            }
+        }
+    )*};
+}
+
+comparisons! {
+    Equal32: u32, a, b => a == b;
+    Different32: u32, a, b => a != b;
+    LessU32: u32, a, b => a < b;
+    LessEqualU32: u32, a, b => a <= b;
+    LessS32: u32, a, b => (a as i32) < (b as i32);
+    LessEqualS32: u32, a, b => (a as i32) <= (b as i32);
+    GreaterU32: u32, a, b => a > b;
+    GreaterEqualU32: u32, a, b => a >= b;
+    GreaterS32: u32, a, b => (a as i32) > (b as i32);
+    GreaterEqualS32: u32, a, b => (a as i32) >= (b as i32);
+    Equal64: u64, a, b => a == b;
+    Different64: u64, a, b => a != b;
+    LessU64: u64, a, b => a < b;
+    LessEqualU64: u64, a, b => a <= b;
+    LessS64: u64, a, b => (a as i64) < (b as i64);
+    LessEqualS64: u64, a, b => (a as i64) <= (b as i64);
+    GreaterU64: u64, a, b => a > b;
+    GreaterEqualU64: u64, a, b => a >= b;
+    GreaterS64: u64, a, b => (a as i64) > (b as i64);
+    GreaterEqualS64: u64, a, b => (a as i64) >= (b as i64);
+    FloatEqual: u32, a, b => f(a) == f(b);
+    FloatDifferent: u32, a, b => f(a) < f(b) || f(a) > f(b);
+    FloatLess: u32, a, b => f(a) < f(b);
+    FloatLessEqual: u32, a, b => f(a) <= f(b);
+    FloatGreater: u32, a, b => f(a) > f(b);
+    FloatGreaterEqual: u32, a, b => f(a) >= f(b);
+    FloatDifferentOrNan: u32, a, b => f(a) != f(b);
+    FloatNotGreaterEqual: u32, a, b => !(f(a) >= f(b));
+    FloatNotGreater: u32, a, b => !(f(a) > f(b));
+    FloatNotLessEqual: u32, a, b => !(f(a) <= f(b));
+    FloatNotLess: u32, a, b => !(f(a) < f(b));
+    DoubleEqual: u64, a, b => g(a) == g(b);
+    DoubleLess: u64, a, b => g(a) < g(b);
+    DoubleLessEqual: u64, a, b => g(a) <= g(b);
+    DoubleGreater: u64, a, b => g(a) > g(b);
+    DoubleGreaterEqual: u64, a, b => g(a) >= g(b);
+    DoubleDifferentOrNan: u64, a, b => g(a) != g(b);
+}
+
+/// A form for all lanes at once, when there is one for exactly this operation. `sources` are the planes of the
+/// sources that are present; `results` the number of destinations that are.
+pub(crate) fn select(
+    arithmetic: &Arithmetic,
+    to: Plane,
+    sources: &[Plane],
+    results: usize,
+) -> Option<Handler> {
+    use Plane::{Narrow, Predicate, Wide};
+    let Arithmetic { operation, ty, from, comparison, combine, flags } = *arithmetic;
+    if results != 1 {
+        return None;
+    }
+    if operation == Operation::Setp {
+        let plain = combine == BooleanOperation::None && flags == Flags::default() && to == Predicate;
+        return if plain && matches!(sources, [a, b] if a == b) {
+            comparisons(comparison, ty, sources)
+        } else {
+            None
+        };
+    }
+    let bits = ty.bits();
+    let rows: &[Plane] = sources;
+    let plain = flags == Flags::default();
+    let low = flags.0 == Flags::LOW;
+    let high = flags.0 == Flags::HIGH;
+    let wide = flags.0 == Flags::WIDE;
+    let nearest = plain || flags.0 == Flags::NEAREST;
+    let named = flags.0 == Flags::NEAREST;
+    let signed = ty.is_signed();
+    let integer = !ty.is_float() && ty != Type::Pred;
+    use Operation as O;
+    let handler: Handler = match (operation, to, rows) {
+        (O::Mov, Narrow, [Narrow]) if bits == 32 => unary::<Move32>,
+        (O::Mov | O::Cvta, Wide, [Wide]) if bits == 64 => unary::<Move64>,
+        (O::Mov, Predicate, [Predicate]) => logic::<0>,
+        (O::Not, Predicate, [Predicate]) => logic::<1>,
+        (O::And, Predicate, [Predicate, Predicate]) => logic::<2>,
+        (O::Or, Predicate, [Predicate, Predicate]) => logic::<3>,
+        (O::Xor, Predicate, [Predicate, Predicate]) => logic::<4>,
+        (O::Selp, Narrow, [Narrow, Narrow, Predicate]) if bits == 32 => choose::<u32>,
+        (O::Selp, Wide, [Wide, Wide, Predicate]) if bits == 64 => choose::<u64>,
+        (O::Not, Narrow, [Narrow]) if bits == 32 => unary::<Not32>,
+        (O::Not, Wide, [Wide]) if bits == 64 => unary::<Not64>,
+        (O::And, Narrow, [Narrow, Narrow]) if bits == 32 => binary::<And32>,
+        (O::And, Wide, [Wide, Wide]) if bits == 64 => binary::<And64>,
+        (O::Or, Narrow, [Narrow, Narrow]) if bits == 32 => binary::<Or32>,
+        (O::Or, Wide, [Wide, Wide]) if bits == 64 => binary::<Or64>,
+        (O::Xor, Narrow, [Narrow, Narrow]) if bits == 32 => binary::<Xor32>,
+        (O::Xor, Wide, [Wide, Wide]) if bits == 64 => binary::<Xor64>,
+        (O::Shl, Narrow, [Narrow, Narrow]) if bits == 32 => binary::<ShiftLeft32>,
+        (O::Shr, Narrow, [Narrow, Narrow]) if bits == 32 && signed => binary::<ShiftRightS32>,
+        (O::Shr, Narrow, [Narrow, Narrow]) if bits == 32 => binary::<ShiftRightU32>,
+        (O::Neg, Narrow, [Narrow]) if bits == 32 && integer && plain => unary::<Negate32>,
+        (O::Neg, Wide, [Wide]) if bits == 64 && integer && plain => unary::<Negate64>,
+        (O::Abs, Narrow, [Narrow]) if ty == Type::S32 && plain => unary::<Absolute32>,
+        (O::Add, Narrow, [Narrow, Narrow]) if bits == 32 && is_word(ty) && plain => binary::<Add32>,
+        (O::Add, Wide, [Wide, Wide]) if bits == 64 && integer && plain => binary::<Add64>,
+        (O::Sub, Narrow, [Narrow, Narrow]) if bits == 32 && is_word(ty) && plain => binary::<Subtract32>,
+        (O::Sub, Wide, [Wide, Wide]) if bits == 64 && integer && plain => binary::<Subtract64>,
+        (O::Mul, Narrow, [Narrow, Narrow]) if is_word(ty) && low => binary::<Multiply32>,
+        (O::Mul, Wide, [Wide, Wide]) if bits == 64 && integer && low => binary::<Multiply64>,
+        (O::Mul, Narrow, [Narrow, Narrow]) if ty == Type::U32 && high => binary::<MultiplyHighU>,
+        (O::Mul, Narrow, [Narrow, Narrow]) if ty == Type::S32 && high => binary::<MultiplyHighS>,
+        (O::Mul, Wide, [Narrow, Narrow]) if ty == Type::U32 && wide => binary::<WideU>,
+        (O::Mul, Wide, [Narrow, Narrow]) if ty == Type::S32 && wide => binary::<WideS>,
+        (O::Mad, Narrow, [Narrow, Narrow, Narrow]) if is_word(ty) && low => ternary::<MultiplyAdd32>,
+        (O::Mad, Wide, [Wide, Wide, Wide]) if bits == 64 && integer && low => ternary::<MultiplyAdd64>,
+        (O::Mad, Wide, [Narrow, Narrow, Wide]) if ty == Type::U32 && wide => widening::<false>,
+        (O::Mad, Wide, [Narrow, Narrow, Wide]) if ty == Type::S32 && wide => widening::<true>,
+        (O::Min, Narrow, [Narrow, Narrow]) if ty == Type::U32 && plain => binary::<MinimumU32>,
+        (O::Min, Narrow, [Narrow, Narrow]) if ty == Type::S32 && plain => binary::<MinimumS32>,
+        (O::Max, Narrow, [Narrow, Narrow]) if ty == Type::U32 && plain => binary::<MaximumU32>,
+        (O::Max, Narrow, [Narrow, Narrow]) if ty == Type::S32 && plain => binary::<MaximumS32>,
+        (O::Cvt, Wide, [Narrow]) if bits == 64 && integer && from == Type::U32 && plain => {
+            unary::<UnsignedToWide>
+        }
+        (O::Cvt, Wide, [Narrow]) if bits == 64 && integer && from == Type::S32 && plain => {
+            unary::<SignedToWide>
+        }
+        (O::Cvt, Narrow, [Wide]) if is_word(ty) && from.bits() == 64 && !from.is_float() && plain => {
+            unary::<WideToNarrow>
+        }
+        (O::Cvt, Narrow, [Narrow]) if ty == Type::F32 && from == Type::S32 && named => {
+            unary::<SignedToSingle>
+        }
+        (O::Cvt, Narrow, [Narrow]) if ty == Type::F32 && from == Type::U32 && named => {
+            unary::<UnsignedToSingle>
+        }
+        (O::Cvt, Wide, [Narrow]) if ty == Type::F64 && from == Type::S32 && named => unary::<SignedToDouble>,
+        (O::Cvt, Narrow, [Narrow])
+            if ty == Type::S32 && from == Type::F32 && flags.0 == Flags::ZERO_INTEGER =>
+        {
+            unary::<SingleToSigned>
+        }
+        (O::Add, Narrow, [Narrow, Narrow]) if ty == Type::F32 && nearest => binary::<FloatAdd>,
+        (O::Sub, Narrow, [Narrow, Narrow]) if ty == Type::F32 && nearest => binary::<FloatSubtract>,
+        (O::Mul, Narrow, [Narrow, Narrow]) if ty == Type::F32 && nearest => binary::<FloatMultiply>,
+        (O::Fma, Narrow, [Narrow, Narrow, Narrow]) if ty == Type::F32 && named => ternary::<FloatFused>,
+        (O::Div, Narrow, [Narrow, Narrow]) if ty == Type::F32 && named => binary::<FloatDivide>,
+        (O::Sqrt, Narrow, [Narrow]) if ty == Type::F32 && named => unary::<FloatRoot>,
+        (O::Rcp, Narrow, [Narrow]) if ty == Type::F32 && named => unary::<FloatReciprocal>,
+        (O::Neg, Narrow, [Narrow]) if ty == Type::F32 && plain => unary::<FloatNegate>,
+        (O::Abs, Narrow, [Narrow]) if ty == Type::F32 && plain => unary::<FloatAbsolute>,
+        (O::Neg, Wide, [Wide]) if ty == Type::F64 && plain => unary::<DoubleNegate>,
+        (O::Abs, Wide, [Wide]) if ty == Type::F64 && plain => unary::<DoubleAbsolute>,
+        (O::Add, Wide, [Wide, Wide]) if ty == Type::F64 && nearest => double::<2, DoubleAdd>,
+        (O::Sub, Wide, [Wide, Wide]) if ty == Type::F64 && nearest => double::<2, DoubleSubtract>,
+        (O::Mul, Wide, [Wide, Wide]) if ty == Type::F64 && nearest => double::<2, DoubleMultiply>,
+        (O::Fma, Wide, [Wide, Wide, Wide]) if ty == Type::F64 && named => double::<3, DoubleFused>,
+        _ => return None,
+    };
+    Some(handler)
+}
+
+/// A 32-bit integer type of one element.
+fn is_word(ty: Type) -> bool {
+    matches!(ty, Type::B32 | Type::U32 | Type::S32)
+}
+
+fn comparisons(comparison: Comparison, ty: Type, planes: &[Plane]) -> Option<Handler> {
+    use Comparison as C;
+    let word = is_word(ty) && planes.first() == Some(&Plane::Narrow);
+    let long = matches!(ty, Type::B64 | Type::U64 | Type::S64) && planes.first() == Some(&Plane::Wide);
+    let float = ty == Type::F32 && planes.first() == Some(&Plane::Narrow);
+    let precise = ty == Type::F64 && planes.first() == Some(&Plane::Wide);
+    let signed = ty.is_signed();
+    let handler: Handler = match comparison {
+        C::Eq if word => compare::<Equal32>,
+        C::Ne if word => compare::<Different32>,
+        C::Lt if word && signed => compare::<LessS32>,
+        C::Le if word && signed => compare::<LessEqualS32>,
+        C::Gt if word && signed => compare::<GreaterS32>,
+        C::Ge if word && signed => compare::<GreaterEqualS32>,
+        C::Lt | C::Lo if word && ty == Type::U32 => compare::<LessU32>,
+        C::Le | C::Ls if word && ty == Type::U32 => compare::<LessEqualU32>,
+        C::Gt | C::Hi if word && ty == Type::U32 => compare::<GreaterU32>,
+        C::Ge | C::Hs if word && ty == Type::U32 => compare::<GreaterEqualU32>,
+        C::Eq if long => compare::<Equal64>,
+        C::Ne if long => compare::<Different64>,
+        C::Lt if long && signed => compare::<LessS64>,
+        C::Le if long && signed => compare::<LessEqualS64>,
+        C::Gt if long && signed => compare::<GreaterS64>,
+        C::Ge if long && signed => compare::<GreaterEqualS64>,
+        C::Lt | C::Lo if long && ty == Type::U64 => compare::<LessU64>,
+        C::Le | C::Ls if long && ty == Type::U64 => compare::<LessEqualU64>,
+        C::Gt | C::Hi if long && ty == Type::U64 => compare::<GreaterU64>,
+        C::Ge | C::Hs if long && ty == Type::U64 => compare::<GreaterEqualU64>,
+        C::Eq if float => compare::<FloatEqual>,
+        C::Ne if float => compare::<FloatDifferent>,
+        C::Lt if float => compare::<FloatLess>,
+        C::Le if float => compare::<FloatLessEqual>,
+        C::Gt if float => compare::<FloatGreater>,
+        C::Ge if float => compare::<FloatGreaterEqual>,
+        C::Neu if float => compare::<FloatDifferentOrNan>,
+        C::Ltu if float => compare::<FloatNotGreaterEqual>,
+        C::Leu if float => compare::<FloatNotGreater>,
+        C::Gtu if float => compare::<FloatNotLessEqual>,
+        C::Geu if float => compare::<FloatNotLess>,
+        C::Eq if precise => compare::<DoubleEqual>,
+        C::Lt if precise => compare::<DoubleLess>,
+        C::Le if precise => compare::<DoubleLessEqual>,
+        C::Gt if precise => compare::<DoubleGreater>,
+        C::Ge if precise => compare::<DoubleGreaterEqual>,
+        C::Neu if precise => compare::<DoubleDifferentOrNan>,
+        _ => return None,
+    };
+    Some(handler)
+}

@@ -1,0 +1,201 @@
+//! A block: its warps, and the barriers where they meet.
+
+use std::sync::Arc;
+
+use standstill_kernel_ir::{BarrierKind, Op};
+
+use super::shared::BlockShared;
+use crate::decode::code::Whole;
+use crate::exec::core::lanes;
+use crate::exec::warp::{State, Warp};
+use crate::fault::FaultKind;
+
+/// Barriers of a block (PTX ISA, «bar»).
+pub(crate) const BARRIERS: usize = 16;
+
+/// A resident block.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub(crate) index: u32,
+    pub(crate) coordinates: [u32; 3],
+    pub(crate) multiprocessor: u32,
+    /// Linear index of its cluster among those of the grid.
+    pub(crate) cluster: u32,
+    pub(crate) warps: Vec<Warp>,
+    pub(crate) shared: BlockMemory,
+    pub(crate) barriers: [Barrier; BARRIERS],
+}
+
+/// Shared memory that can be shown.
+pub(crate) struct BlockMemory(pub(crate) Arc<BlockShared>);
+
+impl std::fmt::Debug for BlockMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.0.shared.len())
+    }
+}
+
+/// A barrier of a block in its current phase.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Barrier {
+    /// Threads that have arrived; a counted barrier counts whole warps.
+    pub(crate) arrived: u32,
+    /// The count that the operations name; `None` waits for all threads that live.
+    pub(crate) expected: Option<u32>,
+    /// For reductions: threads whose predicate holds, and threads that have one.
+    holds: u32,
+    asked: u32,
+}
+
+/// Which barrier an operation names, and how many threads it waits for.
+struct Named {
+    id: usize,
+    count: Option<u32>,
+}
+
+impl Block {
+    /// Threads that have not exited.
+    pub(crate) fn live(&self) -> u32 {
+        self.warps.iter().map(|warp| warp.live.count_ones()).sum()
+    }
+
+    /// Deals with the groups of a warp that have come to a barrier of the block. Gives the operations on the
+    /// cluster's barrier, which are not the block's: warp and group.
+    pub(crate) fn arrive(&mut self, warp: usize) -> Result<Vec<(usize, usize)>, (FaultKind, u32)> {
+        let mut others = Vec::new();
+        let mut index = 0;
+        while let Some(group) = self.warps.get(warp).and_then(|warp| warp.groups.get(index)) {
+            if !matches!(group.state, State::Arriving) {
+                index += 1;
+                continue;
+            }
+            let (frame, pc, mask) = (group.frame, group.pc, group.mask);
+            let Some(whole) = self.operation(warp, frame, pc) else {
+                index += 1;
+                continue;
+            };
+            match whole.op {
+                Op::Barrier { kind, .. } => {
+                    let lane = mask.trailing_zeros();
+                    let named =
+                        self.named(warp, frame, lane as usize, &whole).map_err(|kind| (kind, lane))?;
+                    self.arrive_at(warp, index, &whole, kind, &named);
+                }
+                _ => others.push((warp, index)),
+            }
+            index += 1;
+        }
+        self.settle();
+        Ok(others)
+    }
+
+    /// The operation at a place.
+    pub(crate) fn operation(&self, warp: usize, frame: u32, pc: u32) -> Option<Whole> {
+        let code = &self.warps.get(warp)?.frames.get(frame as usize)?.code.0;
+        let op = code.ops.get(pc as usize)?;
+        code.operations.get(op.x as usize).cloned()
+    }
+
+    fn named(&self, warp: usize, frame: u32, lane: usize, whole: &Whole) -> Result<Named, FaultKind> {
+        let value = |index: usize| {
+            let place = whole.source(index);
+            place.is_some().then(|| self.warps.get(warp).map_or(0, |warp| warp.value(frame, place, lane)))
+        };
+        let id = value(0).unwrap_or(0);
+        let Some(id) = usize::try_from(id).ok().filter(|&id| id < BARRIERS) else {
+            return Err(FaultKind::IllegalInstruction(format!("barrier number {id}")));
+        };
+        let count = value(1).map(|count| count as u32);
+        match count {
+            Some(count) if count == 0 || count % 32 != 0 => Err(FaultKind::IllegalInstruction(format!(
+                "a barrier count of {count}, which is no multiple of 32"
+            ))),
+            count => Ok(Named { id, count }),
+        }
+    }
+
+    fn arrive_at(&mut self, warp: usize, index: usize, whole: &Whole, kind: BarrierKind, named: &Named) {
+        let Some(group) = self.warps.get(warp).and_then(|warp| warp.groups.get(index)) else { return };
+        let (frame, mask) = (group.frame, group.mask);
+        let mut holds = 0;
+        if whole.source(2).is_some() {
+            let Some(warp) = self.warps.get(warp) else { return };
+            holds =
+                lanes(mask).filter(|&lane| warp.value(frame, whole.source(2), lane) & 1 != 0).count() as u32;
+        }
+        let Some(barrier) = self.barriers.get_mut(named.id) else { return };
+        // A counted barrier counts whole warps, whoever of them comes (measured on an H200).
+        barrier.arrived += if named.count.is_some() { 32 } else { mask.count_ones() };
+        barrier.expected = named.count;
+        barrier.holds += holds;
+        barrier.asked += mask.count_ones();
+        if let Some(group) = self.warps.get_mut(warp).and_then(|warp| warp.groups.get_mut(index)) {
+            match kind {
+                BarrierKind::Sync => group.state = State::AtBarrier(named.id as u32),
+                BarrierKind::Arrive => {
+                    group.state = State::Ready;
+                    group.pc += 1;
+                }
+            }
+        }
+    }
+
+    /// Opens barriers whose threads are all there.
+    pub(crate) fn settle(&mut self) {
+        let live = self.live();
+        for id in 0..BARRIERS {
+            let Some(barrier) = self.barriers.get(id).copied() else { continue };
+            let complete = match barrier.expected {
+                Some(count) => barrier.arrived >= count,
+                None => barrier.arrived > 0 && barrier.arrived >= live,
+            };
+            if complete {
+                if let Some(barrier) = self.barriers.get_mut(id) {
+                    *barrier = Barrier::default();
+                }
+                self.open(id as u32, barrier);
+            }
+        }
+    }
+
+    fn open(&mut self, id: u32, barrier: Barrier) {
+        for index in 0..self.warps.len() {
+            let waiting: Vec<(usize, u32, u32, u32)> = match self.warps.get(index) {
+                Some(warp) => (warp.groups.iter().enumerate())
+                    .filter(|(_, group)| matches!(group.state, State::AtBarrier(at) if at == id))
+                    .map(|(at, group)| (at, group.frame, group.pc, group.mask))
+                    .collect(),
+                None => continue,
+            };
+            for (at, frame, pc, mask) in waiting {
+                let whole = self.operation(index, frame, pc);
+                let Some(warp) = self.warps.get_mut(index) else { continue };
+                if let Some(whole) = whole
+                    && whole.destination(0).is_some()
+                {
+                    let value = reduction(&whole, barrier);
+                    for lane in lanes(mask) {
+                        warp.set_value(frame, whole.destination(0), lane, value);
+                    }
+                }
+                if let Some(group) = warp.groups.get_mut(at) {
+                    group.state = State::Ready;
+                    group.pc += 1;
+                }
+            }
+        }
+    }
+}
+
+/// The result of a reducing barrier.
+fn reduction(whole: &Whole, barrier: Barrier) -> u64 {
+    match whole.op {
+        Op::Barrier { reduction: Some(standstill_kernel_ir::BarrierReduction::And), .. } => {
+            (barrier.holds == barrier.asked).into()
+        }
+        Op::Barrier { reduction: Some(standstill_kernel_ir::BarrierReduction::Or), .. } => {
+            (barrier.holds > 0).into()
+        }
+        _ => barrier.holds.into(),
+    }
+}

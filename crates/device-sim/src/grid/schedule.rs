@@ -1,0 +1,373 @@
+//! Turns: which warp runs next, and what becomes of it.
+
+use std::sync::Arc;
+
+use super::block::{Barrier, Block, BlockMemory};
+use super::cluster::Cluster;
+use super::shared::BlockShared;
+use super::{Grid, Progress};
+use crate::decode::code::LANES;
+use crate::exec::core::WarpPlace;
+use crate::exec::warp::{Turn, Warp};
+use crate::launch::Schedule;
+use crate::memory::region::Region;
+
+/// Ticks of a turn.
+const TURN: u64 = 2000;
+/// Parked warps are looked at after this many turns, or as many as there are blocks.
+const LOOK: u64 = 64;
+/// The clock never jumps further than this at once.
+const FURTHEST: u64 = 1 << 40;
+
+/// How a pause of the turns came about.
+enum Pause {
+    /// Somebody was woken.
+    Woken,
+    /// Nobody can move.
+    Parked,
+}
+
+impl Grid {
+    /// Runs about `budget` instructions of warps and tells how far the grid has come. The budget only says
+    /// when the call returns; it decides nothing.
+    pub fn run(&mut self, budget: u64) -> Progress {
+        if let Some(fault) = &self.fault {
+            return Progress::Fault(fault.clone());
+        }
+        self.shared.refresh();
+        let end = self.shared.clock.saturating_add(budget);
+        self.start_blocks();
+        loop {
+            if self.ended == self.blocks {
+                return Progress::Finished;
+            }
+            if self.until_look == 0 {
+                self.wake(false);
+                self.until_look = LOOK.max(self.slots.len() as u64);
+            }
+            self.until_look -= 1;
+            let fault =
+                if let Schedule::Chosen(_) = self.schedule { self.chosen_turn() } else { self.turn() };
+            match fault {
+                Ok(true) => {}
+                Ok(false) => match self.pause() {
+                    Pause::Woken => {}
+                    Pause::Parked => return Progress::Parked,
+                },
+                Err(fault) => {
+                    self.fault = Some(fault.clone());
+                    return Progress::Fault(fault);
+                }
+            }
+            if self.shared.clock >= end {
+                return if self.ended == self.blocks { Progress::Finished } else { Progress::Running };
+            }
+        }
+    }
+
+    /// A number that the seed decides (splitmix64).
+    fn draw(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut value = self.random;
+        value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        value ^ value >> 31
+    }
+
+    /// One warp's turn; false when none can run.
+    fn turn(&mut self) -> Result<bool, Box<crate::fault::Fault>> {
+        let random = matches!(self.schedule, Schedule::Random);
+        let limit = if random { 1 + self.draw() % 300 } else { TURN };
+        if random && self.ready.len() > 1 {
+            let index = (self.draw() % self.ready.len() as u64) as usize;
+            self.ready.swap(0, index);
+        }
+        let Some((slot, warp)) = self.ready.pop_front() else { return Ok(false) };
+        self.run_warp(slot as usize, warp as usize, limit, None)?;
+        Ok(true)
+    }
+
+    /// One step of the thread that the caller chooses; false when none can run.
+    fn chosen_turn(&mut self) -> Result<bool, Box<crate::fault::Fault>> {
+        let (choices, places) = self.choices();
+        if choices.is_empty() {
+            return Ok(false);
+        }
+        let Schedule::Chosen(interleaving) = &mut self.schedule else { return Ok(false) };
+        let Some((index, steps)) = interleaving.next(&choices) else {
+            self.schedule = Schedule::RoundRobin;
+            for warp in self.slots.iter_mut().flatten().flat_map(|block| &mut block.warps) {
+                warp.apart = false;
+            }
+            self.queue_all();
+            return Ok(true);
+        };
+        let Some(&(slot, warp, group)) = places.get(index).or(places.first()) else { return Ok(false) };
+        self.run_warp(slot, warp, steps.max(1), Some(group))?;
+        self.ready.clear();
+        for warp in self.slots.iter_mut().flatten().flat_map(|block| &mut block.warps) {
+            warp.queued = false;
+        }
+        self.shared.clock += 1;
+        Ok(true)
+    }
+
+    fn run_warp(
+        &mut self,
+        slot: usize,
+        index: usize,
+        limit: u64,
+        chosen: Option<usize>,
+    ) -> Result<(), Box<crate::fault::Fault>> {
+        let Some(block) = self.slots.get_mut(slot).and_then(Option::as_mut) else { return Ok(()) };
+        let memory = Arc::clone(&block.shared.0);
+        let Some(warp) = block.warps.get_mut(index) else { return Ok(()) };
+        warp.queued = false;
+        match warp.run(self.arch, &mut self.shared, &memory, limit, chosen) {
+            Turn::Time => {
+                if warp.is_ready() {
+                    self.queue(slot, index);
+                }
+            }
+            Turn::Idle => {}
+            Turn::Block => {
+                warp.gather();
+                let others = block.arrive(index);
+                let cluster = block.cluster;
+                match others {
+                    Ok(others) => {
+                        for &(warp, group) in &others {
+                            self.meet(slot, warp, group);
+                        }
+                        self.after_arrivals(slot, cluster, !others.is_empty());
+                    }
+                    Err((kind, lane)) => {
+                        let at = self.first_arriving(slot, index);
+                        return Err(self.fault_of(kind, slot, index, lane, at));
+                    }
+                }
+            }
+            Turn::Fault(kind, lane, function, position) => {
+                return Err(self.fault_of(kind, slot, index, lane, (function, position)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the group stands whose barrier is at fault.
+    fn first_arriving(&self, slot: usize, index: usize) -> (u32, u32) {
+        let warp = self.slots.get(slot).and_then(Option::as_ref).and_then(|block| block.warps.get(index));
+        let found = warp.and_then(|warp| {
+            let group =
+                warp.groups.iter().find(|group| matches!(group.state, crate::exec::warp::State::Arriving))?;
+            let function = warp.frames.get(group.frame as usize)?.code.0.function.id.0;
+            Some((function, group.pc))
+        });
+        found.unwrap_or_default()
+    }
+
+    /// Queues whoever a barrier let go, and takes blocks away that have ended.
+    fn after_arrivals(&mut self, slot: usize, cluster: u32, met: bool) {
+        let mut touched = vec![slot];
+        let dead = self.slots.get(slot).and_then(Option::as_ref).is_some_and(|block| block.live() == 0);
+        if self.cluster_blocks > 1 || met {
+            touched.extend(self.settle_cluster(cluster));
+        }
+        if dead {
+            self.retire(slot);
+        }
+        for slot in touched {
+            let Some(block) = self.slots.get(slot).and_then(Option::as_ref) else { continue };
+            let ready: Vec<usize> = (0..block.warps.len())
+                .filter(|&warp| block.warps.get(warp).is_some_and(Warp::is_ready))
+                .collect();
+            for warp in ready {
+                self.queue(slot, warp);
+            }
+        }
+        if dead {
+            self.start_blocks();
+        }
+    }
+
+    fn queue(&mut self, slot: usize, index: usize) {
+        let warp =
+            self.slots.get_mut(slot).and_then(Option::as_mut).and_then(|block| block.warps.get_mut(index));
+        if let Some(warp) = warp
+            && !std::mem::replace(&mut warp.queued, true)
+        {
+            self.ready.push_back((slot as u32, index as u32));
+        }
+    }
+
+    fn queue_all(&mut self) {
+        let all: Vec<(usize, usize)> = self
+            .slots
+            .iter()
+            .zip(0..)
+            .filter_map(|(block, slot)| Some((block.as_ref()?, slot)))
+            .flat_map(|(block, slot)| {
+                let ready = block.warps.iter().zip(0..).filter(|(warp, _)| warp.is_ready());
+                ready.map(move |(_, warp)| (slot, warp)).collect::<Vec<_>>()
+            })
+            .collect();
+        for (slot, warp) in all {
+            self.queue(slot, warp);
+        }
+    }
+
+    /// Wakes parked warps whose memory has changed; true when there was one.
+    fn wake(&mut self, time: bool) -> bool {
+        let mut woken = Vec::new();
+        for (block, slot) in self.slots.iter_mut().zip(0..) {
+            let Some(block) = block else { continue };
+            for (warp, index) in block.warps.iter_mut().zip(0..) {
+                if warp.is_parked() && warp.wake(time) {
+                    woken.push((slot, index));
+                }
+            }
+        }
+        let any = !woken.is_empty();
+        for (slot, warp) in woken {
+            self.queue(slot, warp);
+        }
+        any
+    }
+
+    /// Nobody can run: perhaps memory has changed, room was left, or somebody waits for time.
+    fn pause(&mut self) -> Pause {
+        if self.wake(false) || self.start_blocks() {
+            self.jump = 1000;
+            return Pause::Woken;
+        }
+        let timed = |warp: &Warp| {
+            warp.groups
+                .iter()
+                .any(|group| matches!(&group.state, crate::exec::warp::State::Parked(parked) if parked.timed))
+        };
+        if self.slots.iter().flatten().flat_map(|block| &block.warps).any(timed) {
+            if self.jump >= FURTHEST {
+                return Pause::Parked;
+            }
+            self.shared.clock = self.shared.clock.saturating_add(self.jump);
+            self.jump *= 4;
+            self.wake(true);
+            return Pause::Woken;
+        }
+        Pause::Parked
+    }
+
+    /// Starts blocks as long as there is room for a whole cluster; true when one was started.
+    pub(super) fn start_blocks(&mut self) -> bool {
+        let mut started = false;
+        while self.next_block < self.blocks {
+            let count = self.cluster_blocks as usize;
+            let device = Arc::clone(&self.shared.device);
+            let Some(places) = device.take_room(count, self.per_multiprocessor) else { break };
+            if !self.start_cluster(&places) {
+                for place in places {
+                    device.give_room(place, self.per_multiprocessor);
+                }
+                break;
+            }
+            started = true;
+        }
+        started
+    }
+
+    /// The coordinates of the next cluster's blocks, in the order of their ranks.
+    fn cluster_members(&self) -> Vec<[u32; 3]> {
+        let [cx, cy, cz] = self.shared.cluster;
+        let clusters = [self.shared.shape[0] / cx, self.shared.shape[1] / cy];
+        let index = (self.next_block / u64::from(self.cluster_blocks)) as u32;
+        let [x, y, z] =
+            [index % clusters[0], index / clusters[0] % clusters[1], index / clusters[0] / clusters[1]];
+        let mut members = Vec::new();
+        for dz in 0..cz {
+            for dy in 0..cy {
+                for dx in 0..cx {
+                    members.push([x * cx + dx, y * cy + dy, z * cz + dz]);
+                }
+            }
+        }
+        members
+    }
+
+    /// Starts the blocks of a cluster on these multiprocessors; false when the host has no memory for them.
+    fn start_cluster(&mut self, multiprocessors: &[u32]) -> bool {
+        let Some(code) = self.shared.kernel.code(self.shared.kernel.id).map(Arc::clone) else { return false };
+        let bytes = self.shared.kernel.static_shared as usize + self.shared.dynamic_shared as usize;
+        let regions: Option<Vec<Arc<Region>>> =
+            multiprocessors.iter().map(|_| Region::owned(bytes).map(Arc::new)).collect();
+        let Some(regions) = regions else { return false };
+        let members = self.cluster_members();
+        let cluster = (self.next_block / u64::from(self.cluster_blocks)) as u32;
+        let apart = matches!(self.schedule, Schedule::Chosen(_));
+        let mut slots = Vec::new();
+        for (((&multiprocessor, region), coordinates), rank) in
+            multiprocessors.iter().zip(&regions).zip(members).zip(0u32..)
+        {
+            let [gx, gy, _] = self.shared.shape;
+            let index = coordinates[0] + gx * (coordinates[1] + gy * coordinates[2]);
+            let threads = self.shared.threads;
+            let warps = (0..threads.div_ceil(LANES as u32)).map(|warp| {
+                let first_thread = warp * LANES as u32;
+                let lanes = (threads - first_thread).min(LANES as u32);
+                let place = WarpPlace {
+                    block: index,
+                    block_index: coordinates,
+                    warp,
+                    first_thread,
+                    multiprocessor,
+                    cluster_rank: rank,
+                };
+                Warp::new(place, u32::MAX >> (LANES as u32 - lanes), &code, apart)
+            });
+            let block = Box::new(Block {
+                index,
+                coordinates,
+                multiprocessor,
+                cluster,
+                warps: warps.collect(),
+                shared: BlockMemory(Arc::new(BlockShared {
+                    shared: Arc::clone(region),
+                    cluster: regions.iter().map(Arc::clone).collect(),
+                })),
+                barriers: [Barrier::default(); super::block::BARRIERS],
+            });
+            let slot = self.vacant.pop().unwrap_or_else(|| {
+                self.slots.push(None);
+                self.slots.len() - 1
+            });
+            let warps = block.warps.len();
+            if let Some(place) = self.slots.get_mut(slot) {
+                *place = Some(block);
+            }
+            slots.push(slot);
+            for warp in 0..warps {
+                self.queue(slot, warp);
+            }
+        }
+        self.next_block += u64::from(self.cluster_blocks);
+        if self.cluster_blocks > 1 || self.shared.explicit_cluster {
+            let blocks = slots.len() as u32;
+            self.clusters.push(Cluster { index: cluster, slots, blocks, arrived: 0, phase: 1 });
+        }
+        true
+    }
+
+    /// Takes away a block that has ended.
+    fn retire(&mut self, slot: usize) {
+        let Some(block) = self.slots.get_mut(slot).and_then(Option::take) else { return };
+        self.work += block.warps.iter().map(|warp| warp.work).sum::<u64>();
+        self.ended += 1;
+        self.vacant.push(slot);
+        self.shared.device.give_room(block.multiprocessor, self.per_multiprocessor);
+        if let Some(cluster) = self.clusters.iter_mut().find(|cluster| cluster.index == block.cluster) {
+            cluster.blocks = cluster.blocks.saturating_sub(1);
+            if cluster.blocks == 0 {
+                self.clusters.retain(|cluster| cluster.index != block.cluster);
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What all blocks of a grid, or all warps of a block, have in common.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::decode::code::{Code, Kernel, Micro};
+use crate::device::Device;
+use crate::launch::DeviceSink;
+use crate::memory::region::Region;
+use crate::memory::{Allocation, Table};
+use crate::module::Module;
+
+/// What all blocks of a grid have in common.
+pub(crate) struct GridShared {
+    pub(crate) device: Arc<Device>,
+    pub(crate) module: Arc<Module>,
+    pub(crate) kernel: Arc<Kernel>,
+    table: Arc<Table>,
+    version: u64,
+    cache: Option<Arc<Allocation>>,
+    pub(crate) parameters: Vec<u8>,
+    /// Blocks in x, y, z.
+    pub(crate) shape: [u32; 3],
+    /// Threads of a block in x, y, z.
+    pub(crate) block: [u32; 3],
+    /// Threads of a block.
+    pub(crate) threads: u32,
+    /// Blocks of a cluster in x, y, z.
+    pub(crate) cluster: [u32; 3],
+    pub(crate) explicit_cluster: bool,
+    pub(crate) dynamic_shared: u32,
+    pub(crate) number: u64,
+    /// Address of the cooperative workspace, or 0.
+    pub(crate) workspace: u64,
+    /// Ticks of the card's clock.
+    pub(crate) clock: u64,
+    pub(crate) sink: Option<Box<dyn DeviceSink>>,
+    /// Operations whose results were unknown: function and position.
+    pub(crate) unknown: BTreeSet<(u32, u32)>,
+}
+
+/// What makes a [`GridShared`].
+pub(crate) struct GridParts {
+    pub(crate) kernel: Arc<Kernel>,
+    pub(crate) parameters: Vec<u8>,
+    pub(crate) shape: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) threads: u32,
+    pub(crate) cluster: [u32; 3],
+    pub(crate) explicit_cluster: bool,
+    pub(crate) dynamic_shared: u32,
+    pub(crate) workspace: u64,
+    pub(crate) sink: Option<Box<dyn DeviceSink>>,
+}
+
+impl GridShared {
+    pub(crate) fn new(device: &Arc<Device>, module: &Arc<Module>, parts: GridParts) -> GridShared {
+        GridShared {
+            device: Arc::clone(device),
+            module: Arc::clone(module),
+            kernel: parts.kernel,
+            table: device.memory().table(),
+            version: device.memory().version(),
+            cache: None,
+            parameters: parts.parameters,
+            shape: parts.shape,
+            block: parts.block,
+            threads: parts.threads,
+            cluster: parts.cluster,
+            explicit_cluster: parts.explicit_cluster,
+            dynamic_shared: parts.dynamic_shared,
+            number: device.number_grid(),
+            workspace: parts.workspace,
+            clock: 0,
+            sink: parts.sink,
+            unknown: BTreeSet::new(),
+        }
+    }
+
+    /// Looks again at what is allocated.
+    pub(crate) fn refresh(&mut self) {
+        let version = self.device.memory().version();
+        if version != self.version {
+            self.table = self.device.memory().table();
+            self.version = version;
+            self.cache = None;
+        }
+    }
+
+    /// The allocation that holds an address, remembered for the next access.
+    #[inline(always)]
+    pub(crate) fn cached(&mut self, address: u64) -> Option<&Allocation> {
+        let hit = matches!(&self.cache, Some(last) if address.wrapping_sub(last.address) < last.bytes);
+        if !hit {
+            let found = Arc::clone(self.table.find(address)?);
+            self.cache = Some(found);
+        }
+        self.cache.as_deref()
+    }
+
+    /// The allocation that holds an address.
+    pub(crate) fn allocation(&self, address: u64) -> Option<Arc<Allocation>> {
+        self.table.find(address).map(Arc::clone)
+    }
+
+    /// First address and size of the nearest allocation below an address.
+    pub(crate) fn nearest(&self, address: u64) -> Option<(u64, u64)> {
+        self.table.below(address).map(|allocation| (allocation.address, allocation.bytes))
+    }
+
+    /// Notes that an operation gave results that are not known.
+    pub(crate) fn unknown(&mut self, code: &Code, op: &Micro) {
+        let found = code.ops.iter().position(|other| std::ptr::eq(other, op));
+        self.unknown.insert((code.function.id.0, found.unwrap_or(0) as u32));
+    }
+}
+
+/// What all warps of a block have in common.
+pub(crate) struct BlockShared {
+    pub(crate) shared: Arc<Region>,
+    /// Shared memory of the blocks of the cluster, by rank.
+    pub(crate) cluster: Vec<Arc<Region>>,
+}

@@ -1,0 +1,193 @@
+//! Watching a warp's loops: does a turn come back to where it was?
+//!
+//! At a growing distance the values that decide a loop's course are compared at its head, turn by turn for a
+//! while. When they repeat, one more turn is executed with every access written down. If it comes back to the
+//! same values, has changed no memory and synchronised with nobody, the next turn can only be the same again,
+//! for as long as what it read stays the same: the lanes wait for that.
+
+use std::sync::Arc;
+
+use super::slice::Slice;
+use super::spy::Read;
+use crate::decode::code::{LANES, Plane};
+use crate::exec::core::{Core, lanes};
+use crate::exec::warp::{Group, State, Warp};
+
+/// Turns between two looks are at least and at most this many.
+const LEAST: u64 = 8;
+const MOST: u64 = 1024;
+/// Turns that one look lasts; every 16th and every 256th look lasts longer, for longer cycles.
+const SHORT: u64 = 6;
+const LONG: u64 = 600;
+const LONGEST: u64 = 70_000;
+
+/// What a parked group waits for.
+#[derive(Debug, Clone)]
+pub(crate) struct Parked {
+    /// What its turn read. Nothing else can make it go on.
+    pub(crate) reads: Vec<Read>,
+    /// It read a clock: time makes it go on.
+    pub(crate) timed: bool,
+    /// The head of its loop.
+    pub(crate) head: u32,
+}
+
+/// The watch of a warp.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    /// Jumps backward so far.
+    pub(crate) turns: u64,
+    /// When to look again.
+    pub(crate) next: u64,
+    /// A group was woken: look whether its next turn is the same again.
+    pub(crate) recheck: bool,
+    distance: u64,
+    looks: u64,
+    target: Option<Target>,
+}
+
+/// A loop that is watched.
+#[derive(Debug)]
+struct Target {
+    head: u32,
+    frame: u32,
+    mask: u32,
+    slice: Arc<Slice>,
+    /// The values that matter, for the lanes of the mask.
+    values: Vec<u64>,
+    until: u64,
+    recording: bool,
+}
+
+/// The values that matter, one lane after the other.
+fn snapshot(core: &Core<'_>, slice: &Slice, values: &mut Vec<u64>) {
+    values.clear();
+    for &place in &slice.rows {
+        match place.plane {
+            Plane::Predicate => values.push(u64::from(core.predicate(place.slot) & core.mask)),
+            Plane::Narrow => {
+                let row = core.narrow(place.slot);
+                values.extend(lanes(core.mask).map(|lane| u64::from(row[lane % LANES])));
+            }
+            Plane::Wide => {
+                let row = core.wide(place.slot);
+                values.extend(lanes(core.mask).map(|lane| row[lane % LANES]));
+            }
+        }
+    }
+}
+
+/// Whether the values that matter are as they were.
+fn same(core: &Core<'_>, slice: &Slice, values: &[u64]) -> bool {
+    let mut rest = values.iter();
+    slice.rows.iter().all(|&place| match place.plane {
+        Plane::Predicate => rest.next() == Some(&u64::from(core.predicate(place.slot) & core.mask)),
+        Plane::Narrow => {
+            let row = core.narrow(place.slot);
+            lanes(core.mask).all(|lane| rest.next() == Some(&u64::from(row[lane % LANES])))
+        }
+        Plane::Wide => {
+            let row = core.wide(place.slot);
+            lanes(core.mask).all(|lane| rest.next() == Some(&row[lane % LANES]))
+        }
+    })
+}
+
+impl Warp {
+    /// Looks at a group that has jumped back to `head`; true when it waits from now on.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn look(&mut self, core: &mut Core<'_>, group: &mut Group, head: u32) -> bool {
+        let turns = self.watch.turns;
+        let Some(target) = &mut self.watch.target else {
+            self.begin(core, group, head);
+            return false;
+        };
+        let here = target.head == head && target.frame == group.frame && target.mask == group.mask;
+        if !here {
+            let left =
+                target.frame == group.frame && !target.slice.inner.contains(&head) && target.head != head;
+            if left {
+                // The watched loop was left: perhaps the one around it is it.
+                let until = target.until;
+                core.spy.stop();
+                self.begin(core, group, head);
+                if let Some(target) = &mut self.watch.target {
+                    target.until = until.max(turns + SHORT);
+                }
+            } else if turns > target.until {
+                self.end(core);
+            }
+            return false;
+        }
+        if !same(core, &target.slice, &target.values) {
+            if turns > target.until {
+                self.end(core);
+            }
+            return false;
+        }
+        if !target.recording {
+            target.recording = true;
+            target.until = turns.saturating_add(LONGEST);
+            core.spy.start();
+            return false;
+        }
+        if core.spy.effect {
+            self.end(core);
+            return false;
+        }
+        let parked = Parked { reads: std::mem::take(&mut core.spy.reads), timed: core.spy.timed, head };
+        self.end(core);
+        self.watch.distance = LEAST;
+        self.watch.next = turns + LEAST;
+        group.state = State::Parked(Box::new(parked));
+        true
+    }
+
+    /// Starts to watch a loop.
+    fn begin(&mut self, core: &mut Core<'_>, group: &Group, head: u32) {
+        let slice = core.code.slices.at(&core.code, head);
+        let watch = &mut self.watch;
+        watch.looks += 1;
+        let length = match watch.looks {
+            looks if looks % 256 == 0 => LONGEST,
+            looks if looks % 16 == 0 => LONG,
+            _ => SHORT,
+        };
+        let mut values = Vec::new();
+        snapshot(core, &slice, &mut values);
+        watch.target = Some(Target {
+            head,
+            frame: group.frame,
+            mask: group.mask,
+            slice,
+            values,
+            until: watch.turns + length,
+            recording: false,
+        });
+        watch.next = 0;
+    }
+
+    /// Stops watching for a while.
+    fn end(&mut self, core: &mut Core<'_>) {
+        core.spy.stop();
+        let watch = &mut self.watch;
+        watch.target = None;
+        watch.distance = (watch.distance * 2).clamp(LEAST, MOST);
+        watch.next = watch.turns + watch.distance;
+    }
+
+    /// A group that was woken is at the head of its loop: its next turn is written down at once.
+    pub(crate) fn recheck(&mut self, core: &mut Core<'_>, group: &Group, at: u32) {
+        self.watch.recheck = false;
+        if !core.code.starts.contains(&at) {
+            return;
+        }
+        self.begin(core, group, at);
+        if let Some(target) = &mut self.watch.target {
+            target.recording = true;
+            target.until = self.watch.turns + LONG;
+        }
+        core.spy.start();
+    }
+}

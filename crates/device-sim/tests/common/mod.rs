@@ -1,0 +1,95 @@
+//! Runs small PTX kernels whose one parameter is the address of a buffer of 32-bit words.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::sync::Arc;
+
+use standstill_device_sim::{Device, Grid, LaunchRequest, Module, Progress, Schedule};
+use standstill_kernel_ir::launch::Device as Model;
+
+/// Words of the buffer.
+pub const WORDS: usize = 4096;
+
+/// A launch of a kernel.
+pub struct Case {
+    pub device: Arc<Device>,
+    pub module: Arc<Module>,
+    pub buffer: u64,
+}
+
+impl Case {
+    /// Loads a module; a bare body becomes a kernel with registers of each kind.
+    pub fn new(text: &str) -> Case {
+        Case::on("h200", text)
+    }
+
+    /// The same for a named card.
+    pub fn on(gpu: &str, text: &str) -> Case {
+        let text = if text.contains(".entry") {
+            text.to_owned()
+        } else {
+            format!(
+                ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p0)\n{{\n\
+                 .reg .pred %p<20>; .reg .b16 %h<20>; .reg .b32 %r<40>; .reg .b64 %d<40>; .reg .f32 %f<20>;\n\
+                 .shared .align 16 .b8 tile[4096];\n\
+                 ld.param.u64 %d0, [p0];\n{text}\n}}\n"
+            )
+        };
+        let text: &'static str = Box::leak(text.into_boxed_str());
+        let syntax = Box::leak(Box::new(standstill_ptx::parse(text)));
+        assert!(syntax.errors.is_empty(), "{:?}", syntax.errors);
+        let program = Arc::new(standstill_ptx::Lowering::new(syntax));
+        let device = Device::new(Model::find(gpu).unwrap(), 1 << 30);
+        let module = device.load(program, &[]).unwrap();
+        let buffer = device.memory().allocate(4 * WORDS as u64).unwrap();
+        Case { device, module, buffer }
+    }
+
+    /// A launch of the kernel `k` with the buffer's address for its first parameter.
+    pub fn request(&self, blocks: u32, threads: u32) -> LaunchRequest {
+        let kernel = self.module.kernel("k").unwrap();
+        let mut request = LaunchRequest::new(kernel, blocks, threads);
+        request.parameters = self.buffer.to_le_bytes().to_vec();
+        request
+    }
+
+    /// Launches.
+    pub fn grid(&self, request: LaunchRequest) -> Grid {
+        self.device.launch(&self.module, request).unwrap()
+    }
+
+    /// Runs to the end.
+    pub fn run(&self, blocks: u32, threads: u32) -> Progress {
+        finish(&mut self.grid(self.request(blocks, threads)))
+    }
+
+    /// The first words of the buffer.
+    pub fn words(&self, count: usize) -> Vec<u32> {
+        let mut bytes = vec![0; 4 * count];
+        self.device.memory().read(self.buffer, &mut bytes).unwrap();
+        bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
+    }
+
+    /// Runs under several schedules and compares the first words each time.
+    pub fn gives(&self, blocks: u32, threads: u32, expected: &[u32]) {
+        for seed in 0..8 {
+            self.device.memory().fill(self.buffer, &[0], 4 * WORDS as u64).unwrap();
+            let mut request = self.request(blocks, threads);
+            request.seed = seed;
+            if seed > 0 {
+                request.schedule = Schedule::Random;
+            }
+            assert_eq!(finish(&mut self.grid(request)), Progress::Finished, "seed {seed}");
+            assert_eq!(self.words(expected.len()), expected, "seed {seed}");
+        }
+    }
+}
+
+/// Runs until the grid ends or stands.
+pub fn finish(grid: &mut Grid) -> Progress {
+    loop {
+        match grid.run(1_000_000) {
+            Progress::Running => {}
+            other => return other,
+        }
+    }
+}
