@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::code::{Code, Function};
-use crate::sass::{AccessKind, Address, Instruction, Op, RZ, SIZE};
+use crate::sass::{AccessKind, Address, Instruction, Op, RZ, SIZE, Space};
 
 /// Larger functions are looked at around the program counter only.
 const MOST_INSTRUCTIONS: u64 = 1 << 16;
@@ -16,7 +16,7 @@ pub(crate) struct Loop {
     /// Address of the branch back.
     pub(crate) last: u64,
     /// Accesses that decide whether the loop ends, at addresses that it does not change.
-    pub(crate) polled: Vec<(u64, Address)>,
+    pub(crate) polled: Vec<Polled>,
     /// The mbarrier that it waits on: place, word, register with the parity.
     pub(crate) mbarrier: Option<(u64, Address, u8)>,
     /// Whether there is any way out.
@@ -31,6 +31,15 @@ pub(crate) struct Loop {
     pub(crate) has_barrier: bool,
     /// Whether a compare-and-swap decides it.
     pub(crate) swaps: bool,
+}
+
+/// An access that decides whether a loop ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Polled {
+    pub(crate) pc: u64,
+    pub(crate) address: Address,
+    /// The place in constant bank 0 from which the loop loads the address anew in each round.
+    pub(crate) constant: Option<u32>,
 }
 
 /// Decodes the instructions of a function, as far as they are there.
@@ -88,12 +97,30 @@ fn describe(body: &[Instruction], first: u64, last: u64) -> Loop {
     let accesses = deciding(body, &exits);
     let written: BTreeSet<u8> = body
         .iter()
+        .filter(|instruction| instruction.reads_constant().is_none())
         .filter_map(Instruction::writes)
         .flat_map(|(start, count)| start..=start.saturating_add(count - 1))
         .collect();
-    let moves = |address: &Address| {
+    let loaded = |(pc, register): (u64, u8)| {
+        let before = body.iter().filter(|instruction| instruction.pc < pc);
+        let last = before
+            .filter(|i| {
+                i.writes().is_some_and(|(first, n)| (first..first.saturating_add(n)).contains(&register))
+            })
+            .last();
+        last.and_then(Instruction::reads_constant)
+    };
+    let polled = |(pc, _, address): &(u64, AccessKind, Address)| {
+        if address.register == RZ {
+            return Some(Polled { pc: *pc, address: *address, constant: None });
+        }
+        if let Some(constant) = loaded((*pc, address.register)) {
+            return Some(Polled { pc: *pc, address: *address, constant: Some(constant) });
+        }
         let second = address.register.saturating_add(1);
-        address.register != RZ && (written.contains(&address.register) || written.contains(&second))
+        let moves = written.contains(&address.register)
+            || address.space != Space::Shared && written.contains(&second);
+        (!moves).then_some(Polled { pc: *pc, address: *address, constant: None })
     };
     let mbarrier = body.iter().find_map(|instruction| match instruction.op {
         Op::MbarrierTry { address, parity } => Some((instruction.pc, address, parity)),
@@ -106,11 +133,11 @@ fn describe(body: &[Instruction], first: u64, last: u64) -> Loop {
     Loop {
         first,
         last,
-        polled: accesses.iter().filter(|(_, _, address)| !moves(address)).map(|a| (a.0, a.2)).collect(),
+        reads_along: accesses.iter().any(|access| polled(access).is_none()),
+        polled: accesses.iter().filter_map(polled).collect(),
         mbarrier,
         has_exit: !exits.is_empty(),
         decided_at: exits.first().map_or(last, |instruction| instruction.pc),
-        reads_along: accesses.iter().any(|(_, _, address)| moves(address)),
         writes: kind(&[AccessKind::Store]),
         has_barrier: body.iter().any(|instruction| matches!(instruction.op, Op::Barrier { .. })),
         swaps: accesses.iter().any(|(_, kind, _)| *kind == AccessKind::CompareAndSwap),
@@ -158,26 +185,20 @@ fn deciding(body: &[Instruction], exits: &[&Instruction]) -> Vec<(u64, AccessKin
     };
     // One thread reads for all and hands the value on through shared memory: what it reads is waited for.
     let has_barrier = body.iter().any(|instruction| matches!(instruction.op, Op::Barrier { .. }));
-    if has_barrier && found.iter().all(|(_, kind, _)| !strong(*kind)) {
-        let seen: Vec<(u64, AccessKind, Address)> = body
-            .iter()
-            .filter_map(|instruction| match instruction.op {
-                Op::Access { kind, address } if strong(kind) => Some((instruction.pc, kind, address)),
-                _ => None,
-            })
-            .collect();
-        if !seen.is_empty() {
-            return seen;
-        }
+    let seen = || -> Vec<(u64, AccessKind, Address)> {
+        let access = |instruction: &Instruction| match instruction.op {
+            Op::Access { kind, address } if strong(kind) => Some((instruction.pc, kind, address)),
+            _ => None,
+        };
+        body.iter().filter_map(access).collect()
+    };
+    if has_barrier && !seen().is_empty() {
+        return seen();
     }
     // Decisions that go through uniform registers or votes are not followed: what must see other threads'
     // writes is what is waited for.
-    if found.is_empty() {
-        found.extend(body.iter().filter_map(|instruction| match instruction.op {
-            Op::Access { kind, address } if strong(kind) => Some((instruction.pc, kind, address)),
-            _ => None,
-        }));
-        found.retain(|_| !exits.is_empty());
+    if found.is_empty() && !exits.is_empty() {
+        return seen();
     }
     found.sort_by_key(|(pc, _, _)| *pc);
     found

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::code::Code;
-use crate::dump::{Block, Context, Device, Dump};
+use crate::dump::{Block, Context, Device, Dump, Grid};
 use crate::error::{ProblemKind, Problems};
 use crate::sass::Space;
 use crate::source::{Extent, Source};
@@ -28,6 +28,7 @@ pub(crate) struct Reader<'a> {
     pub(crate) dump: &'a Dump,
     pub(crate) context: Context,
     pub(crate) block: &'a Block,
+    pub(crate) grid: &'a Grid,
 }
 
 impl Reader<'_> {
@@ -45,6 +46,13 @@ impl Reader<'_> {
             return Location { shared, address, value: self.shared(address) };
         }
         Location { shared, address, value: self.global(address) }
+    }
+
+    /// The eight bytes of constant bank 0 at a place: a parameter.
+    pub(crate) fn constant(&self, at: u32) -> Option<u64> {
+        let parameters = self.grid.parameters?;
+        let at = u64::from(at).checked_sub(self.grid.parameter_offset)?;
+        (at.checked_add(8)? <= parameters.size).then(|| self.word(parameters.offset + at))?
     }
 
     fn shared(&self, address: u64) -> Option<u64> {

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::code::Code;
 use crate::dump::{Block, Context, Device, Dump, Grid, Lane, LaneState, Warp};
-use crate::loops::{self, Loop};
+use crate::loops::{self, Loop, Polled};
 use crate::mbarrier::MbarrierWord;
 use crate::memory::{Location, Reader};
 use crate::parameters;
@@ -144,7 +144,8 @@ impl Observer<'_> {
             return (Doing::Fault(lane.exception), warp.error_pc.unwrap_or(lane.pc));
         }
         let Some(site) = self.site(lane.pc) else { return (Doing::Work, lane.pc) };
-        let reader = Reader { source: self.source, dump: self.dump, context: self.context, block };
+        let reader =
+            Reader { source: self.source, dump: self.dump, context: self.context, block, grid: self.grid };
         let values = Values::new(self.source, warp, lane);
         let blocked = lane.state.is_some_and(|state| state.is_blocked() || state == LaneState::Other(6));
         let active = warp.active >> lane.lane & 1 == 1;
@@ -212,6 +213,7 @@ impl Observer<'_> {
             let places = code.ptx_places().into_iter().collect();
             Some(Ptx { text: code.ptx.clone()?, places })
         });
+        let parameters = parameters::read(self.source, self.grid, kernel.as_deref(), ptx.as_ref());
         let mut groups: Vec<Group> = self.groups.into_values().collect();
         for threads in groups.iter_mut().flat_map(|group| group.threads.values_mut()) {
             threads.sort_unstable();
@@ -222,7 +224,8 @@ impl Observer<'_> {
             device: number,
             grid: self.grid.clone(),
             size_known: device.grid(self.grid.id).is_some_and(|grid| grid.grid_dim == self.grid.grid_dim),
-            parameters: parameters::read(self.source, self.grid, kernel.as_deref(), ptx.as_ref()),
+            parameters: parameters.addresses,
+            numbers: parameters.numbers,
             kernel: kernel.or(used).unwrap_or_default(),
             ptx,
             groups,
@@ -372,11 +375,17 @@ fn in_loop(around: &Loop, values: &Values, reader: &Reader<'_>) -> (Doing, u64) 
         let parity = values.register(parity).map(|register| (register >> 31) as u8);
         return (Doing::Mbarrier { address: place.map(|place| place.address), parity, word }, pc);
     }
-    if let Some((pc, _)) = around.polled.first() {
-        let mut polled: Vec<Location> =
-            around.polled.iter().filter_map(|(_, address)| locate(address)).collect();
+    if let Some(first) = around.polled.first() {
+        let place = |polled: &Polled| match polled.constant {
+            Some(at) => {
+                let base = reader.constant(at)?.wrapping_add_signed(i64::from(polled.address.offset));
+                Some(reader.locate(polled.address.space, base))
+            }
+            None => locate(&polled.address),
+        };
+        let mut polled: Vec<Location> = around.polled.iter().filter_map(place).collect();
         polled.dedup();
-        return (Doing::Spin { polled, swaps: around.swaps }, *pc);
+        return (Doing::Spin { polled, swaps: around.swaps }, first.pc);
     }
     let (has_exit, has_barrier) = (around.has_exit, around.has_barrier);
     (Doing::Loop { has_exit, has_barrier }, around.decided_at)

@@ -1,28 +1,44 @@
 //! The parameters that a grid was launched with.
 
-use crate::bytes::u64_at;
+use crate::bytes::{u32_at, u64_at};
 use crate::dump::Grid;
 use crate::position::Ptx;
 use crate::source::Source;
 
-/// Parameters that are eight bytes long, by position. Without PTX every eight bytes count as one.
-pub(crate) fn read(
-    source: &dyn Source,
-    grid: &Grid,
-    kernel: Option<&str>,
-    ptx: Option<&Ptx>,
-) -> Vec<(usize, u64)> {
-    /// Parameters are at most 32,764 bytes (CUDA programming guide).
-    const MOST: u64 = 32 << 10;
-    let Some(extent) = grid.parameters else { return Vec::new() };
-    let Ok(bytes) = source.read(extent.offset, extent.size.min(MOST) as usize) else { return Vec::new() };
-    let known = ptx.zip(kernel).and_then(|(ptx, kernel)| layout(&ptx.text, kernel));
-    let places = known.unwrap_or_else(|| (0..bytes.len() / 8).map(|n| (n, n * 8)).collect());
-    places.into_iter().filter_map(|(position, at)| Some((position, u64_at(&bytes, at)?))).collect()
+/// The parameters of a grid that are known by value.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Parameters {
+    /// Those of eight bytes, by position: most are addresses. Without PTX every eight bytes count as one.
+    pub(crate) addresses: Vec<(usize, u64)>,
+    /// Those of four bytes, by position.
+    pub(crate) numbers: Vec<(usize, i64)>,
 }
 
-/// Position and offset of the parameters of eight bytes.
-fn layout(ptx: &str, kernel: &str) -> Option<Vec<(usize, usize)>> {
+/// Reads the parameters of a grid.
+pub(crate) fn read(source: &dyn Source, grid: &Grid, kernel: Option<&str>, ptx: Option<&Ptx>) -> Parameters {
+    /// Parameters are at most 32,764 bytes (CUDA programming guide).
+    const MOST: u64 = 32 << 10;
+    let Some(extent) = grid.parameters else { return Parameters::default() };
+    let Ok(bytes) = source.read(extent.offset, extent.size.min(MOST) as usize) else {
+        return Parameters::default();
+    };
+    let known = ptx.zip(kernel).and_then(|(ptx, kernel)| layout(&ptx.text, kernel));
+    let places = known.unwrap_or_else(|| (0..bytes.len() / 8).map(|n| (n, n * 8, 8)).collect());
+    let mut parameters = Parameters::default();
+    for (position, at, size) in places {
+        match size {
+            8 => parameters.addresses.extend(u64_at(&bytes, at).map(|value| (position, value))),
+            4 => {
+                parameters.numbers.extend(u32_at(&bytes, at).map(|value| (position, i64::from(value as i32))))
+            }
+            _ => {}
+        }
+    }
+    parameters
+}
+
+/// Position, offset and size of the parameters.
+fn layout(ptx: &str, kernel: &str) -> Option<Vec<(usize, usize, usize)>> {
     let start = ptx.find(&format!(".entry {kernel}("))?;
     let (list, _) = ptx.get(start..)?.split_once('(')?.1.split_once(')')?;
     let mut places = Vec::new();
@@ -30,9 +46,7 @@ fn layout(ptx: &str, kernel: &str) -> Option<Vec<(usize, usize)>> {
     for (position, parameter) in list.split(',').enumerate() {
         let (size, align) = size(parameter)?;
         offset = offset.checked_next_multiple_of(align)?;
-        if size == 8 {
-            places.push((position, offset));
-        }
+        places.push((position, offset, size));
         offset = offset.checked_add(size)?;
     }
     Some(places)

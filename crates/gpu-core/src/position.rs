@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::code::Place;
 use crate::dump::Grid;
+use crate::explain::users_line;
 use crate::mbarrier::MbarrierWord;
 use crate::memory::Location;
 
@@ -114,6 +115,8 @@ pub struct GridState {
     pub kernel: String,
     /// Parameters that are eight bytes long, by position, with their values.
     pub parameters: Vec<(usize, u64)>,
+    /// Parameters that are four bytes long, by position, with their values as signed numbers.
+    pub numbers: Vec<(usize, i64)>,
     /// The PTX of the kernel's module, when the dump carries it, with the source place of its lines.
     pub ptx: Option<Ptx>,
     /// The groups, larger ones first.
@@ -129,6 +132,34 @@ pub struct Ptx {
     pub text: String,
     /// The source place of its lines, by line from 1.
     pub places: BTreeMap<u32, Place>,
+}
+
+impl Ptx {
+    /// The text with line directives put back where its lines have source places: the user's own line of each, with
+    /// the calls around it left out.
+    pub fn with_lines(&self) -> String {
+        let mut files: Vec<&str> = Vec::new();
+        let mut text = String::with_capacity(self.text.len() * 2);
+        let mut last: Option<(usize, u32)> = None;
+        for (number, line) in (1u32..).zip(self.text.lines()) {
+            if let Some(place) = self.places.get(&number) {
+                let own = users_line(place);
+                let file = files.iter().position(|file| *file == own.file).unwrap_or_else(|| {
+                    files.push(&own.file);
+                    files.len() - 1
+                });
+                if last.replace((file, own.line)) != Some((file, own.line)) {
+                    text.push_str(&format!("\t.loc {} {} 1\n", file + 1, own.line));
+                }
+            }
+            text.push_str(line);
+            text.push('\n');
+        }
+        for (number, file) in (1..).zip(&files) {
+            text.push_str(&format!("\t.file {number} \"{file}\"\n"));
+        }
+        text
+    }
 }
 
 impl GridState {

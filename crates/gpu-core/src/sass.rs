@@ -187,6 +187,13 @@ impl Instruction {
         matches!(self.op, Op::Branch(_)) && (self.raw >> 91) & 1 == 1
     }
 
+    /// The place in constant bank 0 that it reads into its first register, when it does nothing else.
+    pub fn reads_constant(&self) -> Option<u32> {
+        let bank = (self.raw >> 54) as u32 & 0x1f;
+        let plain = self.raw as u64 & 0xfff == 0xb82 && register(self.raw, 24) == RZ && bank == 0;
+        (plain && self.guard.is_always()).then_some((self.raw >> 38) as u32 & 0xffff)
+    }
+
     /// The registers that it writes: the first and how many. Nothing for an instruction that writes none, and
     /// at most what any instruction with that opcode writes.
     pub fn writes(&self) -> Option<(u8, u8)> {

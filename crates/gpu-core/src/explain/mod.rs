@@ -19,6 +19,7 @@ use crate::dump::Dump;
 use crate::position::GridState;
 
 pub(crate) use pattern::{Member, Pattern, Scene};
+pub(crate) use words::users_line;
 
 /// What an explanation needs beside the dump.
 #[derive(Debug, Clone, Copy)]

@@ -18,13 +18,16 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     let barrier = scene.doing(pattern, |doing| matches!(doing, Doing::BlockBarrier { .. })).next();
     let elsewhere = rest(scene, pattern);
     let shared = polled.iter().all(|place| place.shared) && !polled.is_empty();
+    let spin = words::verb(&member.threads, &pattern.blocks, "spin");
     let message = match barrier {
         Some((waiting, at)) => format!(
-            "{} wait at the barrier on {} for {spinners}, which spin on `{place}` ({line}){elsewhere}",
+            "{} {} at the barrier on {} for {}, which {spin} on `{place}` ({line}){elsewhere}",
             scene.threads(pattern, &waiting.threads),
-            scene.line(at)
+            words::verb(&waiting.threads, &pattern.blocks, "wait"),
+            scene.line(at),
+            words::threads(&member.threads)
         ),
-        None => format!("{spinners} spin on `{place}` ({line}){elsewhere}"),
+        None => format!("{spinners} {spin} on `{place}` ({line}){elsewhere}"),
     };
     let mut finding = scene.finding(Rule::WaitCycle, message.clone());
     finding.help = "write the location before anything that waits for the threads that read it".to_owned();

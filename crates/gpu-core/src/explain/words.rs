@@ -52,6 +52,16 @@ pub(crate) fn in_grid_sync(place: &Place) -> bool {
     frames.any(|line| line.file.ends_with("cooperative_groups/details/sync.h"))
 }
 
+/// A verb for this many threads: «wait», «waits».
+pub(crate) fn verb(threads: &[u32], blocks: &[u64], plural: &str) -> String {
+    if threads.len() == 1 && blocks.len() == 1 { format!("{plural}s") } else { plural.to_owned() }
+}
+
+/// «threads 0–127».
+pub(crate) fn threads(threads: &[u32]) -> String {
+    ThreadRanges::from_members(threads.iter().copied()).with_noun("thread")
+}
+
 /// «block 0», «blocks 0–3».
 pub(crate) fn blocks(blocks: &[u64]) -> String {
     let small = |block: &u64| u32::try_from(*block).ok();
@@ -90,6 +100,7 @@ fn symbol(state: &GridState, group: &Group) -> Option<String> {
     let line = state.ptx.as_ref()?.text.lines().nth((group.ptx_line? as usize).checked_sub(1)?)?;
     let (_, inside) = line.split_once('[')?;
     let (inside, _) = inside.split_once(']')?;
+    let inside = inside.trim();
     let (name, offset) = match inside.split_once('+') {
         Some((name, offset)) => (name, Some(offset)),
         None => (inside, None),

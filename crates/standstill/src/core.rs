@@ -1,0 +1,369 @@
+//! `core`: CUDA core dumps through the reader, joined with what the kernel's PTX says, and one report.
+
+use std::borrow::Cow;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use clap::Args;
+use standstill_findings::{Coverage, Finding, Known, Rule, Span};
+use standstill_gpu_core::{Dump, GridState, ReadError, Source};
+use standstill_kernel_ir::launch::LaunchShape;
+use standstill_report::{Evidence, Input, InputError, Kernel, Report, merge};
+
+use crate::args::{Format, OutputArgs, VerdictArgs};
+use crate::check::{command_line, is_allowed, readers_path, rename_files};
+use crate::disk::DiskSources;
+use crate::engine::{Request, analyse};
+use crate::exit::{self, BAD_INPUT};
+use crate::explain::unknown_rule;
+use crate::output::{self, fail};
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 an input or the call is wrong, \
+                        3 not decided."
+)]
+pub(crate) struct CoreArgs {
+    /// CUDA core dumps, as they are or compressed with gzip
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    verdict: VerdictArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Explains the dumps and writes the report; gives the exit code.
+pub(crate) fn core(arguments: &CoreArgs) -> u8 {
+    let mut allowed = Vec::new();
+    for name in &arguments.verdict.allow {
+        let rules = Rule::find(name.trim());
+        if rules.is_empty() {
+            fail(&unknown_rule(name));
+            return BAD_INPUT;
+        }
+        allowed.extend(rules);
+    }
+    let sources = DiskSources::default();
+    let mut report = Report { fail_on: arguments.verdict.fail_on.severity(), ..Report::default() };
+    let hash = matches!(arguments.output.format, Format::Json | Format::Sarif);
+    for path in &arguments.files {
+        let explained = explain_file(path, arguments.verdict.platform.platform(), &sources, hash);
+        add(&mut report, path, explained, (&allowed, &sources));
+    }
+    report.evidence.command = command_line();
+    report.exit = i32::from(exit::code(&report, arguments.verdict.strict));
+    output::write(&report, &sources, &arguments.output)
+}
+
+fn add(report: &mut Report, path: &Path, explained: Explained, known: (&[Rule], &DiskSources)) {
+    let (allowed, sources) = known;
+    let shown = path.display().to_string();
+    let mut findings = explained.findings;
+    let before = findings.len();
+    findings.retain(|finding| !is_allowed(finding, allowed, &shown, sources));
+    report.allowed += (before - findings.len()) as u64;
+    report.findings.extend(merge(&shown, findings));
+    report.errors.extend(explained.errors);
+    let kernel = |symbol| Kernel { input: shown.clone(), symbol };
+    report.kernels.extend(explained.kernels.into_iter().map(kernel));
+    report.coverage.add(explained.coverage);
+    if let Some(sha256) = explained.sha256 {
+        report.evidence.inputs.push(Input { path: shown, sha256 });
+    }
+    let Evidence { driver, device, .. } = &mut report.evidence;
+    for (known, new) in [(driver, explained.driver), (device, explained.device)] {
+        if known.is_empty() {
+            *known = new;
+        }
+    }
+}
+
+/// What one dump gave.
+#[derive(Debug, Default)]
+pub(crate) struct Explained {
+    pub(crate) findings: Vec<Finding>,
+    /// Mangled names of the kernels whose grids were running.
+    pub(crate) kernels: Vec<String>,
+    pub(crate) coverage: Coverage,
+    pub(crate) errors: Vec<InputError>,
+    pub(crate) driver: String,
+    pub(crate) device: String,
+    /// Of the file, when asked for.
+    pub(crate) sha256: Option<String>,
+}
+
+impl Explained {
+    fn failed(path: &Path, message: impl Into<String>) -> Explained {
+        let error =
+            InputError { file: path.display().to_string(), line: 0, column: 0, message: message.into() };
+        Explained { errors: vec![error], ..Explained::default() }
+    }
+}
+
+/// Reads and explains one dump.
+pub(crate) fn explain_file(
+    path: &Path,
+    platform: Option<standstill_findings::Platform>,
+    sources: &DiskSources,
+    hash: bool,
+) -> Explained {
+    let file = match Opened::open(path) {
+        Ok(file) => file,
+        Err(message) => return Explained::failed(path, message),
+    };
+    let source: &dyn Source = match &file {
+        Opened::Memory(bytes) => &bytes.as_slice(),
+        Opened::File(file) => file,
+    };
+    let mut explained = match standstill_gpu_core::read(source) {
+        Ok(dump) => explain(source, dump, path, (platform, sources)),
+        Err(error @ ReadError::Empty) => return Explained::failed(path, error.to_string()),
+        Err(error) => return Explained::failed(path, format!("no core dump could be read: {error}")),
+    };
+    if let (true, Opened::Memory(bytes)) = (hash, &file) {
+        explained.sha256 = Some(crate::input::sha256(bytes));
+    }
+    explained
+}
+
+fn explain(
+    source: &dyn Source,
+    mut dump: Dump,
+    path: &Path,
+    (platform, sources): (Option<standstill_findings::Platform>, &DiskSources),
+) -> Explained {
+    let shown = path.display().to_string();
+    let states = standstill_gpu_core::positions(source, &mut dump);
+    let mut explained = Explained::default();
+    for state in &states {
+        let options = standstill_gpu_core::Options { input: &shown, platform };
+        let observed = standstill_gpu_core::explain(&dump, state, &options);
+        let known = static_facts(state, &shown, platform, sources);
+        explained.findings.extend(observed.into_iter().map(|finding| join(finding, &known)));
+        if !state.kernel.is_empty() {
+            explained.kernels.push(state.kernel.clone());
+        }
+        let threads = state.groups.iter().map(standstill_gpu_core::Group::len).sum();
+        explained.coverage.add(Coverage { kernels: 1, launches: 1, operations: threads, widened: 0 });
+    }
+    let here = std::env::current_dir().ok();
+    rename_files(&mut explained.findings, |file| readers_path(file, path, here.as_deref(), None));
+    if let Some(problem) = dump.problems.kept().first() {
+        let more = match dump.problems.count() {
+            1 => String::new(),
+            count => format!(" (and {} more)", count - 1),
+        };
+        explained.errors.extend(Explained::failed(path, format!("{problem}{more}")).errors);
+    }
+    if states.is_empty() && explained.errors.is_empty() {
+        let message = "no kernel was running when the dump was taken";
+        explained.errors.extend(Explained::failed(path, message).errors);
+    }
+    explained.driver = dump.meta.as_ref().map(driver).unwrap_or_default();
+    explained.device = dump.devices.first().map(|device| device.name.clone()).unwrap_or_default();
+    explained
+}
+
+fn driver(meta: &standstill_gpu_core::Meta) -> String {
+    format!("{}.{} (CUDA {}.{})", meta.driver.0, meta.driver.1, meta.cuda.0, meta.cuda.1)
+}
+
+/// What the kernel's code alone says of a launch like this one: its PTX is in the dump when it was compiled with
+/// `-lineinfo`.
+fn static_facts(
+    state: &GridState,
+    shown: &str,
+    platform: Option<standstill_findings::Platform>,
+    sources: &DiskSources,
+) -> Vec<Finding> {
+    let Some(ptx) = &state.ptx else { return Vec::new() };
+    let grid = &state.grid;
+    let cluster = grid.cluster_dim.filter(|dim| dim.iter().all(|n| *n > 0));
+    let small = |(position, value): &(usize, i64)| Some((*position, *value));
+    let shape = LaunchShape {
+        block: Some(grid.block_dim),
+        grid: state.size_known.then_some(grid.grid_dim),
+        cluster,
+        parameters: state.numbers.iter().filter_map(small).collect(),
+        registers: Some(grid.registers),
+        ..LaunchShape::default()
+    };
+    let wanted = |symbol: &str| if symbol == state.kernel { vec![shape.clone()] } else { Vec::new() };
+    let request = Request {
+        text: &ptx.with_lines(),
+        name: &format!("{shown}!ptx"),
+        shapes: &wanted,
+        platform,
+        is_main: &|_| false,
+        sources,
+    };
+    analyse(&request).findings
+}
+
+/// Rules that speak of waits without end.
+const WAITS: [Rule; 11] = [
+    Rule::DivergentBarrier,
+    Rule::BarrierCount,
+    Rule::WarpMask,
+    Rule::GridDivergence,
+    Rule::GridResidency,
+    Rule::WaitCycle,
+    Rule::SpinLockLockstep,
+    Rule::NonTerminatingLoop,
+    Rule::HoistableSpin,
+    Rule::MbarrierPhase,
+    Rule::EarlyExitBarrier,
+];
+
+/// An observed wait with the reason for it that the code shows: the static finding that points at a place where
+/// threads stand.
+fn join(observed: Finding, known: &[Finding]) -> Finding {
+    let stands =
+        |span: &Span| observed.spans.iter().any(|other| other.file == span.file && other.line == span.line);
+    let about = |finding: &&Finding| {
+        WAITS.contains(&finding.rule)
+            && (finding.rule == observed.rule
+                || matches!(observed.known, Known::Possible { .. })
+                || is_kin(&observed, finding))
+            && finding.spans.iter().any(stands)
+    };
+    // The same rule at the same place comes first.
+    let rank = |finding: &&Finding| {
+        let place = |finding: &Finding| finding.primary_span().map(|span| (span.file.clone(), span.line));
+        (finding.rule != observed.rule, place(finding) != place(&observed))
+    };
+    let Some(reason) = known.iter().filter(about).min_by_key(rank) else { return observed };
+    let mut joined = reason.clone();
+    joined.known = Known::Observed;
+    joined.severity = observed.severity.max(joined.severity);
+    joined.notes.insert(0, format!("in the dump: {}", observed.message));
+    joined.notes.extend(observed.notes);
+    joined.assumes.extend(observed.assumes);
+    for span in observed.spans {
+        let there = joined.spans.iter().any(|other| other.file == span.file && other.line == span.line);
+        if !there {
+            joined.spans.push(Span { primary: false, ..span });
+        }
+    }
+    let has_cycle = joined.waits.as_ref().is_some_and(|graph| !graph.cycle().is_empty());
+    if !has_cycle && observed.waits.is_some() {
+        joined.waits = observed.waits;
+    }
+    joined
+}
+
+/// Whether two rules are names for what looks alike in a dump.
+fn is_kin(observed: &Finding, reason: &Finding) -> bool {
+    let kin: &[Rule] = match observed.rule {
+        Rule::WaitCycle => &[Rule::GridResidency, Rule::BarrierCount, Rule::WarpMask, Rule::GridDivergence],
+        Rule::DivergentBarrier => &[Rule::EarlyExitBarrier, Rule::BarrierCount, Rule::WaitCycle],
+        Rule::BarrierCount => &[Rule::MbarrierPhase, Rule::DivergentBarrier],
+        Rule::MbarrierPhase => &[Rule::BarrierCount],
+        Rule::WarpMask => &[Rule::DivergentBarrier, Rule::WaitCycle],
+        Rule::HoistableSpin => &[Rule::NonTerminatingLoop, Rule::WaitCycle],
+        Rule::NonTerminatingLoop => &[Rule::HoistableSpin, Rule::SpinLockLockstep, Rule::WaitCycle],
+        _ => &[],
+    };
+    kin.contains(&reason.rule)
+}
+
+/// A dump in memory, or a file too large for it.
+enum Opened {
+    Memory(Vec<u8>),
+    File(FileSource),
+}
+
+/// Dumps up to this size are read whole.
+const WHOLE: u64 = 256 << 20;
+/// Compressed dumps may not be larger than this when they are unpacked.
+const UNPACKED: u64 = 4 << 30;
+
+impl Opened {
+    fn open(path: &Path) -> Result<Opened, String> {
+        let unreadable = |error: std::io::Error| crate::input::unreadable(path, &error);
+        let mut file = std::fs::File::open(path).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        if metadata.is_dir() {
+            return Err("this is a directory; name the dumps in it".to_owned());
+        }
+        let mut start = Vec::new();
+        (&mut file).take(2).read_to_end(&mut start).map_err(unreadable)?;
+        file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+        if start == [0x1f, 0x8b] {
+            return unpack(file).map(Opened::Memory);
+        }
+        if metadata.len() > WHOLE {
+            return Ok(Opened::File(FileSource::new(file, metadata.len())));
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
+        file.read_to_end(&mut bytes).map_err(unreadable)?;
+        Ok(Opened::Memory(bytes))
+    }
+}
+
+/// Unpacks gzip. What comes before damage is kept: the reader says what is missing.
+fn unpack(file: std::fs::File) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let mut unpacked = flate2::read::MultiGzDecoder::new(std::io::BufReader::new(file)).take(UNPACKED + 1);
+    let result = unpacked.read_to_end(&mut bytes);
+    if bytes.len() as u64 > UNPACKED {
+        return Err(format!("unpacked it is larger than {} GiB; unpack it first", UNPACKED >> 30));
+    }
+    match result {
+        Err(error) if bytes.is_empty() => Err(format!("it cannot be unpacked: {error}")),
+        _ => Ok(bytes),
+    }
+}
+
+/// A file that is read in windows: what lies near what was asked for is mostly asked for next.
+struct FileSource {
+    size: u64,
+    state: Mutex<Window>,
+}
+
+struct Window {
+    file: std::fs::File,
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+impl FileSource {
+    fn new(file: std::fs::File, size: u64) -> FileSource {
+        FileSource { size, state: Mutex::new(Window { file, offset: 0, bytes: Vec::new() }) }
+    }
+}
+
+impl Source for FileSource {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read(&self, offset: u64, length: usize) -> std::io::Result<Cow<'_, [u8]>> {
+        const WINDOW: usize = 1 << 20;
+        let end = || std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+        if offset.checked_add(length as u64).is_none_or(|end| end > self.size) {
+            return Err(end());
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let within = |state: &Window| {
+            let at = usize::try_from(offset.checked_sub(state.offset)?).ok()?;
+            Some(state.bytes.get(at..at.checked_add(length)?)?.to_vec())
+        };
+        if let Some(bytes) = within(&state) {
+            return Ok(Cow::Owned(bytes));
+        }
+        let window = length.max(WINDOW).min(usize::try_from(self.size - offset).unwrap_or(usize::MAX));
+        state.file.seek(SeekFrom::Start(offset))?;
+        state.bytes.resize(window, 0);
+        state.offset = offset;
+        let Window { file, bytes, .. } = &mut *state;
+        if let Err(error) = file.read_exact(bytes) {
+            bytes.clear();
+            return Err(error);
+        }
+        within(&state).map(Cow::Owned).ok_or_else(end)
+    }
+}
