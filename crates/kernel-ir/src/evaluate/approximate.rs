@@ -66,20 +66,12 @@ pub fn value(arithmetic: &Arithmetic, sources: &[u64]) -> Option<u64> {
         return floating(arithmetic, sources);
     }
     match (arithmetic.operation, sources) {
-        (Operation::Div | Operation::Rem, &[a, b]) if unsigned(b, ty.bits()) == 0 => {
-            Some(by_zero(arithmetic, a))
+        // Division by zero gives all ones, as quotient and as remainder.
+        (Operation::Div | Operation::Rem, &[_, b]) if unsigned(b, ty.bits()) == 0 => {
+            Some(extend(u64::MAX, ty))
         }
         (Operation::Fns, &[..]) => Some(u64::from(u32::MAX)),
         _ => None,
-    }
-}
-
-/// Integer division by zero.
-fn by_zero(arithmetic: &Arithmetic, a: u64) -> u64 {
-    let ty = arithmetic.ty;
-    match arithmetic.operation {
-        Operation::Rem => extend(a, ty),
-        _ => extend(u64::MAX, ty),
     }
 }
 
@@ -104,8 +96,11 @@ fn floating(arithmetic: &Arithmetic, sources: &[u64]) -> Option<u64> {
 
 /// A function of one number. The flags are applied by the caller.
 fn function(arithmetic: &Arithmetic, format: Format, a: u64) -> Option<u64> {
+    // These forms of double precision see and give the upper half only.
+    let halved = format == Format::F64 && arithmetic.flags.has(ArithmeticFlags::FLUSH);
+    let a = if halved { a >> 32 << 32 } else { a };
     if format.is_nan(a) {
-        return Some(float::canonical_nan(format));
+        return Some(if halved { 0x7fff_ffff << 32 } else { float::nan_of(format, &[a]) });
     }
     let x = to_double(format, a);
     let exact = match arithmetic.operation {
@@ -119,9 +114,8 @@ fn function(arithmetic: &Arithmetic, format: Format, a: u64) -> Option<u64> {
         Operation::Tanh => libm::tanh(x),
         _ => return None,
     };
-    if format == Format::F64 && arithmetic.flags.has(ArithmeticFlags::FLUSH) {
-        // The card computes the upper half only.
-        return Some(if exact.is_nan() { float::canonical_nan(format) } else { exact.to_bits() >> 32 << 32 });
+    if halved {
+        return Some(if exact.is_nan() { 0x7fff_ffff << 32 } else { exact.to_bits() >> 32 << 32 });
     }
     Some(from_double(format, exact))
 }
@@ -138,18 +132,15 @@ fn turn(x: f64) -> f64 {
     (fraction - whole) * std::f64::consts::TAU
 }
 
-/// `div.approx` multiplies by the reciprocal; `div.full` scales its operands first.
+/// `div.approx` multiplies by the reciprocal, which is zero for numbers above 2¹²⁶; `div.full` scales its
+/// operands first.
 fn divide(arithmetic: &Arithmetic, a: u64, b: u64) -> u64 {
     let (a, b) = (f32::from_bits(a as u32), f32::from_bits(b as u32));
-    let quotient = f64::from(a) / f64::from(b);
-    let flushes = arithmetic.flags.has(ArithmeticFlags::FLUSH);
-    let quotient = if flushes && !arithmetic.flags.has(ArithmeticFlags::FULL) {
-        let reciprocal = 1.0 / b;
-        // The reciprocal of what is above 2¹²⁶ is subnormal.
-        let reciprocal = if reciprocal.is_subnormal() { 0.0f32.copysign(reciprocal) } else { reciprocal };
-        if reciprocal == 0.0 || reciprocal.is_infinite() { f64::from(a * reciprocal) } else { quotient }
+    let reciprocal = 1.0 / b;
+    let quotient = if reciprocal.is_subnormal() && !arithmetic.flags.has(ArithmeticFlags::FULL) {
+        f64::from(a * 0.0f32.copysign(reciprocal))
     } else {
-        quotient
+        f64::from(a) / f64::from(b)
     };
     from_double(Format::F32, quotient)
 }

@@ -63,7 +63,15 @@ pub fn atomic_wide(operation: AtomicOperation, old: u128, operand: u128, second:
 }
 
 fn float(operation: Operation, ty: Type, space: Space, old: u64, operand: u64) -> Option<u64> {
-    let flushes = ty == Type::F32 && !matches!(space, Space::Shared | Space::SharedCluster);
+    // The unit beside the cache hands a NaN on as it is.
+    let outside = !matches!(space, Space::Shared | Space::SharedCluster);
+    if let Some(&nan) = [operand, old].iter().find(|&&value| Format::F64.is_nan(value))
+        && outside
+        && ty == Type::F64
+    {
+        return Some(nan);
+    }
+    let flushes = ty == Type::F32 && outside;
     let rounding = if operation == Operation::Add { ArithmeticFlags::NEAREST } else { 0 };
     let flags = ArithmeticFlags(rounding | if flushes { ArithmeticFlags::FLUSH } else { 0 });
     let arithmetic = Arithmetic {
@@ -74,7 +82,7 @@ fn float(operation: Operation, ty: Type, space: Space, old: u64, operand: u64) -
         combine: BooleanOperation::None,
         flags,
     };
-    exact(&arithmetic, &[old, operand], 1)?.first().map(|&value| extend(value, ty))
+    exact(&arithmetic, &[operand, old], 1)?.first().map(|&value| extend(value, ty))
 }
 
 /// Whether an operation on a type is exact in any order: then the result of many threads does not

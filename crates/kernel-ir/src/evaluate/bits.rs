@@ -39,8 +39,8 @@ pub(super) fn bits(arithmetic: &Arithmetic, sources: &[u64]) -> Option<Results> 
         (Operation::Brev, []) => unsigned(a, width).reverse_bits() >> (64 - width),
         (Operation::Bfind, []) => find_leading(ty, flags, a),
         (Operation::Fns, &[base, offset]) => find_nth_set(a as u32, base as u32, offset as i32)?.into(),
-        (Operation::Bfe, &[b, c]) => extract_field(ty, a, b as u8, c as u8),
-        (Operation::Bfi, &[b, c, d]) => insert_field(ty, a, b, c as u8, d as u8),
+        (Operation::Bfe, &[b, c]) => extract_field(ty, a, place(ty, b), place(ty, c)),
+        (Operation::Bfi, &[b, c, d]) => insert_field(ty, a, b, place(ty, c), place(ty, d)),
         (Operation::Bmsk, &[b]) => mask(flags, a as u32, b as u32).into(),
         (Operation::Szext, &[b]) => extend_bits(ty, flags, a as u32, b as u32),
         (Operation::Prmt, &[b, c]) => permute(a as u32, b as u32, selectors(flags.mode(), c as u32)).into(),
@@ -91,9 +91,14 @@ fn find_nth_set(mask: u32, base: u32, offset: i32) -> Option<u32> {
     Some(found.unwrap_or(u32::MAX))
 }
 
-fn extract_field(ty: Type, a: u64, position: u8, length: u8) -> u64 {
+/// A position or length of a field. The ISA says that the low eight bits count; cards do so for 32 bits,
+/// while for 64 bits, which they put together from smaller steps, all bits count.
+fn place(ty: Type, value: u64) -> u32 {
+    if ty.bits() == 64 { (value as u32).min(255) } else { value as u32 & 255 }
+}
+
+fn extract_field(ty: Type, a: u64, position: u32, length: u32) -> u64 {
     let width = ty.bits();
-    let (position, length) = (u32::from(position), u32::from(length));
     if length == 0 {
         return 0;
     }
@@ -107,8 +112,7 @@ fn extract_field(ty: Type, a: u64, position: u8, length: u8) -> u64 {
     }
 }
 
-fn insert_field(ty: Type, a: u64, b: u64, position: u8, length: u8) -> u64 {
-    let (position, length) = (u32::from(position), u32::from(length));
+fn insert_field(ty: Type, a: u64, b: u64, position: u32, length: u32) -> u64 {
     if position >= ty.bits() {
         return extend(b, ty);
     }

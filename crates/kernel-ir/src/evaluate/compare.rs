@@ -98,8 +98,12 @@ pub(super) fn set_predicate(arithmetic: &Arithmetic, sources: &[u64]) -> Option<
 pub(super) fn set(arithmetic: &Arithmetic, sources: &[u64]) -> Option<u64> {
     let (a, b, predicate) = operands(sources)?;
     let (ty, from, flags) = (arithmetic.ty, arithmetic.from, arithmetic.flags);
-    if packed(from).is_some() || packed(ty).is_some() {
-        return None;
+    if let (Some((lane, width)), Some((from_lane, from_width))) = (packed(ty), packed(from)) {
+        let scalar = Arithmetic { ty: lane, from: from_lane, ..*arithmetic };
+        let combined = u64::from(predicate);
+        let low = set(&scalar, &[a, b, combined])?;
+        let high = set(&scalar, &[a >> from_width, b >> from_width, combined])?;
+        return Some(unsigned(low, width) | unsigned(high, width) << width);
     }
     let compared = holds(arithmetic.comparison, from, flags, a, b)?;
     if !arithmetic.combine.apply(compared, predicate) {
@@ -146,7 +150,8 @@ pub(super) fn test_property(arithmetic: &Arithmetic, sources: &[u64]) -> Option<
         (2, _) => infinite,
         (3, _) | (0, Comparison::Num) => !nan,
         (4, _) | (0, Comparison::Nan) => nan,
-        (5, _) => !infinite && !nan && !subnormal && magnitude != 0,
+        // Zero counts as normal.
+        (5, _) => !infinite && !nan && !subnormal,
         (6, _) => subnormal,
         _ => return None,
     };

@@ -74,9 +74,19 @@ fn to_tf32(flags: ArithmeticFlags, value: u64) -> Option<u64> {
     let rounding = away.or(rounding(flags))?;
     let result = match unpack(Format::F32, bits) {
         Some(number) => pack(Format::TF32, number, rounding) << 13,
-        None => canonical_nan(Format::F32),
+        // Rounding to nearest with ties away only takes bits off.
+        None if away.is_some() => bits & !0x1fff,
+        None => canonical_nan(Format::F32) & !0x1fff,
     };
-    Some(limit(Format::F32, flags, result))
+    // `.satfinite` takes one step off infinities, and off NaNs as well.
+    let beyond = Format::F32.magnitude(result) >= Format::F32.infinity();
+    let result = if flags.has(ArithmeticFlags::FINITE) && beyond { result - (1 << 13) } else { result };
+    Some(if flags.has(ArithmeticFlags::RELU) && Format::F32.is_negative(result) { 0 } else { result })
+}
+
+/// `.satfinite`: the greatest finite number instead of infinity.
+fn finite(format: Format, bits: u64) -> u64 {
+    if format.magnitude(bits) == format.infinity() { bits - 1 } else { bits }
 }
 
 fn between_integers(to: Type, from: Type, flags: ArithmeticFlags, value: u64) -> u64 {
@@ -121,17 +131,10 @@ fn to_integer_type(to: Type, from: Format, flags: ArithmeticFlags, value: u64) -
 }
 
 fn between_floats(to: Format, from: Format, flags: ArithmeticFlags, value: u64) -> Option<u64> {
-    let bits = read(from, flags, value);
+    // Half precision keeps what is subnormal in single precision apart from zero.
+    let bits = if to == Format::F16 { unsigned(value, from.width) } else { read(from, flags, value) };
     let Some(number) = unpack(from, bits) else {
-        let wider = from == Format::F32 && to == Format::F64;
-        let nan = if from == to {
-            bits
-        } else if wider {
-            (bits & from.sign_bit()) << 32 | to.infinity() | unsigned(bits, 23) << 29 | 1 << 51
-        } else {
-            canonical_nan(to)
-        };
-        return Some(limit(to, flags, nan));
+        return Some(limit(to, flags, converted_nan(to, from, flags, bits)));
     };
     let result = if let Some(rounding) = integer_rounding(flags) {
         let whole = match number {
@@ -155,5 +158,26 @@ fn between_floats(to: Format, from: Format, flags: ArithmeticFlags, value: u64) 
     };
     let result =
         if flags.has(ArithmeticFlags::FLUSH) && to == Format::F32 { to.flush(result) } else { result };
+    let result = if flags.has(ArithmeticFlags::FINITE) { finite(to, result) } else { result };
     Some(limit(to, flags, result))
+}
+
+/// What a NaN becomes: conversions from and to double precision and those from bfloat16 keep the upper bits of its
+/// payload.
+fn converted_nan(to: Format, from: Format, flags: ArithmeticFlags, bits: u64) -> u64 {
+    if from == to {
+        return if to == Format::F64 { bits | 1 << 51 } else { canonical_nan(to) };
+    }
+    let flushes = flags.has(ArithmeticFlags::FLUSH) && from == Format::F32;
+    let bits = if flushes { canonical_nan(from) } else { bits };
+    let keeps = from == Format::F64 || to == Format::F64 || (from, to) == (Format::BF16, Format::F32);
+    if !keeps {
+        return canonical_nan(to);
+    }
+    let (own, other) = (to.precision - 1, from.precision - 1);
+    let payload = bits & ((1 << other) - 1);
+    let payload = if own >= other { payload << (own - other) } else { payload >> (other - own) };
+    let sign = if from.is_negative(bits) { to.sign_bit() } else { 0 };
+    let quiet = if to == Format::F64 || from == Format::F64 { 1 << (own - 1) } else { 0 };
+    sign | to.infinity() | payload | quiet
 }

@@ -25,9 +25,11 @@ pub(super) fn canonical_nan(format: Format) -> u64 {
 }
 
 /// The NaN that an operation returns for these operands.
-pub(super) fn nan_of(format: Format, operands: &[u64]) -> u64 {
+pub(crate) fn nan_of(format: Format, operands: &[u64]) -> u64 {
     let quiet = 1 << (format.precision - 2);
-    match operands.iter().find(|&&operand| format.is_nan(operand)) {
+    // The second operand goes before the third, and the first comes last.
+    let (first, rest) = operands.split_at(operands.len().min(1));
+    match rest.iter().chain(first).find(|&&operand| format.is_nan(operand)) {
         Some(&operand) if format == Format::F64 => operand | quiet,
         _ => canonical_nan(format),
     }
@@ -66,6 +68,7 @@ pub(super) fn arithmetic(arithmetic: &Arithmetic, sources: &[u64]) -> Option<u64
         *value = if flush { format.flush(bits) } else { bits };
     }
     let result = match (arithmetic.operation, &*values) {
+        (Operation::Neg | Operation::Abs, &[a]) if format.is_nan(a) => return Some(nan_of(format, &[a])),
         (Operation::Neg, &[a]) => return Some(a ^ format.sign_bit()),
         (Operation::Abs, &[a]) => return Some(format.magnitude(a)),
         (Operation::Copysign, &[a, b]) => return Some((a & format.sign_bit()) | format.magnitude(b)),
@@ -78,7 +81,7 @@ pub(super) fn arithmetic(arithmetic: &Arithmetic, sources: &[u64]) -> Option<u64
                 values.iter().map(|&value| if by_magnitude { format.magnitude(value) } else { value });
             let first = rest.next()?;
             let value = rest.fold(first, |a, b| extreme(format, minimum, propagates, a, b));
-            if by_magnitude { value ^ sign } else { value }
+            if by_magnitude && !format.is_nan(value) { value ^ sign } else { value }
         }
         _ => round(arithmetic, format, values)?,
     };
@@ -106,7 +109,7 @@ fn extreme(format: Format, minimum: bool, propagates: bool, a: u64, b: u64) -> u
         (false, false) => {}
         (true, false) if !propagates => return b,
         (false, true) if !propagates => return a,
-        _ => return canonical_nan(format),
+        _ => return nan_of(format, &[a, b]),
     }
     let key = |bits: u64| {
         let magnitude = format.magnitude(bits) as i64;

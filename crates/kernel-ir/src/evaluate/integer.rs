@@ -140,6 +140,9 @@ fn divide(ty: Type, a: u64, b: u64) -> Option<(u64, u64)> {
 pub(super) fn multiply_24(arithmetic: &Arithmetic, sources: &[u64]) -> Option<u64> {
     let (ty, flags) = (arithmetic.ty, arithmetic.flags);
     let &[a, b, ref rest @ ..] = sources else { return None };
+    if !matches!(ty, Type::U32 | Type::S32) {
+        return None;
+    }
     let product = if ty.is_signed() {
         signed(a, 24).wrapping_mul(signed(b, 24)) as u64
     } else {

@@ -150,6 +150,7 @@ fn quick(arithmetic: &Arithmetic) -> Option<Quick> {
 
 fn copy(ty: Type) -> Option<Quick> {
     Some(match ty {
+        Type::S16x2 => return None,
         Type::S16 => unary!(|a: u64| a as i16 as u64),
         Type::S32 => unary!(|a: u64| a as i32 as u64),
         Type::Pred => unary!(|a: u64| a & 1),
@@ -165,7 +166,7 @@ fn copy(ty: Type) -> Option<Quick> {
 fn select(ty: Type) -> Option<Quick> {
     Some(match ty {
         Type::S32 => ternary!(|a: u64, b: u64, c: u64| (if c & 1 == 1 { a } else { b }) as i32 as u64),
-        Type::S16 => return None,
+        Type::S16 | Type::S16x2 => return None,
         _ => match ty.bits() {
             32 => ternary!(|a: u64, b: u64, c: u64| (if c & 1 == 1 { a } else { b }) & 0xffff_ffff),
             64 => ternary!(|a: u64, b: u64, c: u64| if c & 1 == 1 { a } else { b }),
@@ -235,6 +236,7 @@ fn convert(arithmetic: &Arithmetic) -> Option<Quick> {
     })
 }
 
+#[allow(clippy::unnecessary_cast, reason = "one text for all integer types")]
 fn integer(arithmetic: &Arithmetic) -> Option<Quick> {
     let (ty, flags) = (arithmetic.ty, arithmetic.flags.0);
     match (arithmetic.operation, flags) {

@@ -2,6 +2,8 @@
 
 mod floats;
 mod integers;
+mod lanes;
+mod warps;
 
 use super::evaluate;
 use crate::build::arithmetic;

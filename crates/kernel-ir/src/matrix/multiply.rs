@@ -6,15 +6,18 @@
 //! each product is exact; products and c are aligned to the greatest exponent among them, where a
 //! product's exponent is the sum of its factors' and everything more than 25 places below is cut off
 //! (towards zero) in each term; the sum of the aligned terms is exact and cut off to single
-//! precision. All k of an `mma` go into one such sum. Results in half precision are the same sum
-//! rounded to nearest. Subnormal numbers count in full. Any NaN is `0x7fffffff` (or `0x7fff`).
+//! precision. All k of an `mma` go into one such sum; `wmma` in tf32 takes four at a time. Results in half
+//! precision are the same sum rounded to nearest. Subnormal numbers count in full. Any NaN is `0x7fffffff`
+//! (or `0x7fff`). Eight-bit factors become half precision and take two sums that start from zero, of
+//! the lower and of the upper half of every four consecutive k; c is then added with rounding to nearest.
 //! Other generations keep fewer places (Volta 23, Ampere 24) and split k.
 
 use super::layout::Tile;
 use super::{Fragment, LANES, MatrixMultiply, MatrixOperation};
 use crate::Type;
+use crate::evaluate::float::nan_of;
 use crate::evaluate::narrow;
-use crate::evaluate::softfloat::{Finite, Format, Number, Rounding, pack, unpack};
+use crate::evaluate::softfloat::{Finite, Format, Number, Rounding, add, pack, unpack};
 
 /// Places kept below the greatest exponent.
 const PLACES: i32 = 25;
@@ -74,10 +77,10 @@ fn elements(form: &MatrixMultiply, matrices: &Matrices) -> Option<Vec<u64>> {
         (MatrixOperation::Unknown, ..) => None,
         (MatrixOperation::MultiplyAdd, Type::F64, Type::F64) => {
             Some(matrices.each(a, b, |row, column, c| {
-                let sum = row.iter().zip(column).fold(f64::from_bits(c), |sum, (&a, &b)| {
-                    f64::from_bits(a).mul_add(f64::from_bits(b), sum)
-                });
-                if sum.is_nan() { 0x7ff8_0000_0000_0000 } else { sum.to_bits() }
+                row.iter().zip(column).fold(c, |sum, (&a, &b)| {
+                    let next = f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(sum));
+                    if next.is_nan() { nan_of(Format::F64, &[a, b, sum]) } else { next.to_bits() }
+                })
             }))
         }
         (MatrixOperation::MultiplyAdd, ty, Type::F32 | Type::F16) if ty.is_float() => {
@@ -87,7 +90,29 @@ fn elements(form: &MatrixMultiply, matrices: &Matrices) -> Option<Vec<u64>> {
             let (a, b) = (factors(a, form.a)?, factors(b, form.b)?);
             let accumulator = Format::of(form.c)?;
             let format = Format::of(form.d)?;
-            Some(matrices.each(&a, &b, |row, column, c| sum(row, column, accumulator, c, format)))
+            let steps = match ty {
+                Type::E4m3 | Type::E5m2 => Steps::Halves,
+                Type::Tf32 if form.wmma => Steps::Fours,
+                _ => Steps::One,
+            };
+            let single = Format::F32;
+            Some(matrices.each(&a, &b, |row, column, c| match steps {
+                Steps::One => sum(row, column, Factor::new(accumulator, c), format),
+                Steps::Fours => row.chunks(4).zip(column.chunks(4)).fold(c, |sum_so_far, (row, column)| {
+                    sum(row, column, Factor::new(accumulator, sum_so_far), format)
+                }),
+                Steps::Halves => {
+                    let half = |factors: &[Factor], upper: bool| -> Vec<Factor> {
+                        let chosen = |at: usize| (at / 2 % 2 == 1) == upper;
+                        factors.iter().enumerate().filter(|&(at, _)| chosen(at)).map(|(_, &f)| f).collect()
+                    };
+                    let zero = Factor::new(single, 0);
+                    let lower = sum(&half(row, false), &half(column, false), zero, format);
+                    let lower = Factor::new(format, lower);
+                    let both = sum(&half(row, true), &half(column, true), lower, format);
+                    add(format, both, c, Rounding::Nearest).unwrap_or(format.sign_bit() - 1)
+                }
+            }))
         }
         (operation, ..) if !form.a.is_float() && form.d == Type::S32 => {
             let integers = |elements: &[u64], ty: Type| -> Vec<i64> {
@@ -111,6 +136,14 @@ fn elements(form: &MatrixMultiply, matrices: &Matrices) -> Option<Vec<u64>> {
         }
         _ => None,
     }
+}
+
+/// Which elements go into one sum.
+#[derive(Debug, Clone, Copy)]
+enum Steps {
+    One,
+    Fours,
+    Halves,
 }
 
 /// A factor taken apart: `significand × 2^(exponent - places)`.
@@ -174,8 +207,7 @@ impl Factor {
 }
 
 /// One element of d.
-fn sum(row: &[Factor], column: &[Factor], accumulator: Format, c: u64, format: Format) -> u64 {
-    let c = Factor::new(accumulator, c);
+fn sum(row: &[Factor], column: &[Factor], c: Factor, format: Format) -> u64 {
     let nan = format.sign_bit() - 1;
     let mut greatest = if c.significand == 0 { i32::MIN } else { c.exponent };
     let mut infinite = (c.class == Class::Infinite).then_some(c.significand < 0);

@@ -1,6 +1,8 @@
 //! Barriers, fences and operations of a warp.
 
-use standstill_kernel_ir::{BarrierKind, BarrierReduction, FenceKind, Op, Order, Scope, ShuffleMode, Type, VoteMode};
+use standstill_kernel_ir::{
+    BarrierKind, BarrierReduction, FenceKind, Op, Order, Scope, ShuffleMode, Type, VoteMode,
+};
 
 use crate::lower::opcode::{Form, Meaning, atomic_operation};
 use crate::lower::words::{Words, order_of, scope_of, space_of, type_of};

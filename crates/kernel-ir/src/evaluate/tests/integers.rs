@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::{check, cvt, one, op, unknown};
 use crate::build::arithmetic;
-use crate::evaluate::{evaluate, keep};
+use crate::evaluate::{evaluate, execute, keep};
 use crate::{Arithmetic, ArithmeticFlags as Flags, BooleanOperation, Comparison, Operation, Type};
 
 const MINUS_ONE: u64 = u64::MAX;
@@ -297,7 +297,7 @@ proptest! {
     fn nothing_panics(
         sources in prop::collection::vec(any::<u64>(), 0..6),
         flags: u32,
-        from in 0usize..26,
+        from in 0usize..35,
         destinations in 0usize..9,
     ) {
         use Operation::*;
@@ -305,6 +305,7 @@ proptest! {
             Type::Pred, Type::B8, Type::B16, Type::B32, Type::B64, Type::B128, Type::U8, Type::U16, Type::U32,
             Type::U64, Type::S8, Type::S16, Type::S32, Type::S64, Type::F16, Type::F16x2, Type::Bf16,
             Type::Bf16x2, Type::Tf32, Type::F32, Type::F32x2, Type::F64, Type::U16x2, Type::S16x2, Type::Narrow,
+            Type::E4m3, Type::E5m2, Type::E4m3x2, Type::E5m2x2, Type::U4, Type::S4, Type::U2, Type::S2, Type::B1,
             Type::None,
         ];
         let operations = [
@@ -315,10 +316,12 @@ proptest! {
         ];
         for ty in types {
             for operation in operations {
-                let base = op(operation, ty, flags & !Flags::OTHER & !Flags::NEAREST_AWAY);
+                let base = op(operation, ty, flags & !Flags::OTHER);
                 let from = types[from];
                 let comparison = if flags & 1 == 0 { Comparison::Ge } else { Comparison::Hi };
-                let _ = evaluate(&Arithmetic { from, comparison, ..base }, &sources, destinations);
+                let arithmetic = Arithmetic { from, comparison, ..base };
+                let _ = evaluate(&arithmetic, &sources, destinations);
+                let _ = execute(&arithmetic, &sources, destinations);
             }
         }
     }
