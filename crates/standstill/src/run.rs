@@ -19,7 +19,7 @@ use crate::args::{CompilerArgs, OutputArgs, VerdictArgs};
 use crate::disk::DiskSources;
 use crate::output::{fail, say};
 
-pub(crate) use gpu::explain;
+pub(crate) use gpu::{Explained, explain};
 use host::{HostReport, host_section};
 pub(crate) use report::keep_dumps;
 

@@ -1,12 +1,14 @@
 //! What GPU core dumps say: the findings in them, and whether anything moved between two.
 
-use std::collections::HashSet;
+mod progress;
 
-use standstill_findings::{Coverage, NotUnderstood};
-use standstill_report::{InputError, Kernel, Report, Reported};
+use standstill_findings::{Coverage, NotUnderstood, Rule};
+use standstill_report::{InputError, Kernel, Report, Reported, base_name, merge};
 use standstill_supervisor::{Dump, Judgement};
 
 use crate::args::VerdictArgs;
+use crate::check::is_allowed;
+use crate::core::explain_file;
 use crate::disk::DiskSources;
 
 /// What the dumps of one program say.
@@ -19,6 +21,11 @@ pub(crate) struct Explained {
     pub(crate) errors: Vec<InputError>,
     /// One line for each kernel that was on the GPU.
     pub(crate) states: Vec<String>,
+    /// Findings that a flag silenced.
+    pub(crate) allowed: u64,
+    /// The driver and the card, by the dumps.
+    pub(crate) driver: String,
+    pub(crate) device: String,
 }
 
 impl Explained {
@@ -29,16 +36,60 @@ impl Explained {
         report.coverage.add(self.coverage);
         report.not_understood.extend(self.not_understood);
         report.errors.extend(self.errors);
+        report.allowed += self.allowed;
+        if !self.driver.is_empty() {
+            report.evidence.driver = self.driver;
+        }
+        if !self.device.is_empty() {
+            report.evidence.device = self.device;
+        }
+    }
+
+    /// Whether something is known that hangs, or may.
+    pub(crate) fn hangs(&self) -> bool {
+        self.findings.iter().any(|reported| reported.finding.rule != Rule::Undecided)
     }
 }
 
 /// Reads the dumps and says what is wrong in them.
-pub(crate) fn explain(_dumps: &[Dump], _verdict: &VerdictArgs, _sources: &DiskSources) -> Explained {
-    Explained::default()
+pub(crate) fn explain(dumps: &[Dump], verdict: &VerdictArgs, sources: &DiskSources) -> Explained {
+    let mut all = Explained::default();
+    let rules: Vec<Rule> = verdict.allow.iter().flat_map(|name| Rule::find(name.trim())).collect();
+    for dump in dumps.iter().filter(|dump| dump.bytes > 0) {
+        let input = format!("process {}", dump.pid);
+        let one = explain_file(&dump.core, verdict.platform.platform(), sources, false);
+        let before = one.findings.len();
+        let mut findings = one.findings;
+        findings.retain(|finding| !is_allowed(finding, &rules, &input, sources));
+        all.allowed += (before - findings.len()) as u64;
+        for kernel in &one.kernels {
+            all.states.push(format!("kernel `{}` of process {}", base_name(kernel), dump.pid));
+        }
+        all.findings.extend(merge(&input, findings));
+        all.kernels.extend(one.kernels.into_iter().map(|symbol| Kernel { input: input.clone(), symbol }));
+        all.coverage.add(one.coverage);
+        // The file is gone when the report is read.
+        let renamed =
+            |error: InputError| InputError { file: format!("the GPU core dump of {input}"), ..error };
+        all.errors.extend(one.errors.into_iter().map(renamed));
+        all.driver = one.driver;
+        all.device = one.device;
+    }
+    all
 }
 
-/// Whether GPU work began or ended between two looks.
-pub(crate) fn judge(_before: &[Dump], _after: &[Dump]) -> Judgement {
-    let _ = HashSet::<u64>::new();
-    Judgement::Unknown("dumps are not read yet".to_owned())
+/// Whether GPU work began, ended or went on between two looks.
+pub(crate) fn judge(before: &[Dump], after: &[Dump]) -> Judgement {
+    let mut judged = None;
+    for dump in after.iter().filter(|dump| dump.error.is_none()) {
+        let Some(earlier) = before.iter().find(|earlier| earlier.pid == dump.pid && earlier.error.is_none())
+        else {
+            return Judgement::Progress;
+        };
+        match progress::compare(&earlier.core, &dump.core) {
+            Judgement::Progress => return Judgement::Progress,
+            other => judged = Some(other),
+        }
+    }
+    judged.unwrap_or_else(|| Judgement::Unknown("no dump could be taken".to_owned()))
 }

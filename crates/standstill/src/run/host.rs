@@ -48,10 +48,10 @@ fn why(captured: &Captured, explained: &Explained) -> String {
     let ran = words(captured.ran);
     match &captured.reason {
         Reason::TimeLimit(limit) => {
-            let what = if explained.findings.is_empty() && !explained.states.is_empty() {
-                "; nothing on the GPU is known to hang, it was working:"
-            } else {
+            let what = if explained.hangs() || explained.states.is_empty() {
                 ""
+            } else {
+                "; nothing on the GPU is known to hang: it was at work, and longer than the limit"
             };
             format!("stopped by --timeout after {}{what}", words(*limit))
         }
