@@ -208,7 +208,7 @@ impl Observer for Watcher<'_> {
         explained.add_to(&mut self.report);
         self.report.exit = i32::from(STOPPED);
         if let Some(folder) = &self.arguments.watch.evidence
-            && let Err(error) = report::keep_dumps(folder, &captured.dumps)
+            && let Err(error) = keep_dumps(folder, &captured.dumps)
         {
             fail(&format!("{}: the dumps cannot be kept there: {error}", folder.display()));
         }

@@ -1,0 +1,172 @@
+//! `run` and `attach` on the watchdog's side, with programs that need no card.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::Workplace;
+use serde_json::Value;
+
+/// Compiles one of the supervisor's stand-in programs.
+fn stand_in(place: &Workplace, name: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../supervisor/tests/children/{name}.c"));
+    let program = place.path(name);
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let status =
+        Command::new(compiler).args(["-g", "-O1", "-pthread", "-o"]).arg(&program).arg(source).status().unwrap();
+    assert!(status.success());
+    program
+}
+
+/// Starts the command in the background.
+fn started(place: &Workplace, arguments: &[&str], word: &str) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_standstill"))
+        .args(arguments)
+        .current_dir(place.path("."))
+        .env("STANDSTILL_TEST_WORD", word)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Living processes with this word in their environment.
+fn alive(word: &str) -> Vec<i32> {
+    let holds = |pid: i32| {
+        let bytes = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        bytes.windows(word.len()).any(|window| window == word.as_bytes())
+    };
+    let all = standstill_supervisor::processes().into_iter();
+    all.filter(|process| process.state != 'Z').map(|process| process.pid).filter(|pid| holds(*pid)).collect()
+}
+
+#[track_caller]
+fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn signal(pid: u32, name: &str) {
+    assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn exit_codes() {
+    let place = Workplace::new();
+    let run = |command: &[&str]| place.run(&[&["run", "--device", "gpu", "--"], command].concat());
+    run(&["true"]).exits(0);
+    run(&["sh", "-c", "echo out; echo err >&2; exit 42"]).exits(42).prints("out\n").says("err\n");
+    run(&["sh", "-c", "kill -KILL $$"]).exits(137);
+    run(&["/no/such/program"]).exits(127).says("/no/such/program: not found");
+    run(&["/etc/passwd"]).exits(126).says("/etc/passwd: cannot be executed");
+    place.run(&["run", "--device", "gpu", "missing.cu"]).exits(125).says("missing.cu");
+    place.run(&["run", "--timeout", "0s", "--", "true"]).exits(2).says("longer than nothing");
+}
+
+#[test]
+fn a_hang_names_the_innocent_call() {
+    let place = Workplace::new();
+    stand_in(&place, "parked");
+    let ran = place.run(&["run", "--device", "gpu", "--timeout", "500ms", "--", "./parked"]);
+    let ran = ran.exits(124).prints("ready\n");
+    for part in [
+        "stopped by --timeout after 500 ms",
+        "stands in cudaDeviceSynchronize, called by `finish` at ",
+        "parked.c:12; it is innocent: it waits for the GPU",
+        "explained after 0.",
+    ] {
+        assert!(ran.err().contains(part), "{part}: {}", ran.err());
+    }
+}
+
+#[test]
+fn json_carries_the_host() {
+    let place = Workplace::new();
+    stand_in(&place, "parked");
+    let arguments =
+        ["run", "--device", "gpu", "--timeout", "500ms", "--format", "json", "-o", "r.json", "--", "./parked"];
+    place.run(&arguments).exits(124);
+    let json: Value = serde_json::from_str(&std::fs::read_to_string(place.path("r.json")).unwrap()).unwrap();
+    assert_eq!((&json["exit"], &json["program_exit"]), (&124.into(), &143.into()));
+    assert_eq!(json["watchdog"]["reason"], "timeout");
+    let parked = &json["watchdog"]["host"][0]["threads"][0]["parked"];
+    assert_eq!(parked["call"], "cudaDeviceSynchronize");
+    assert_eq!(parked["line"], 12);
+}
+
+#[test]
+fn a_dump_that_is_no_dump_is_said_and_kept() {
+    let place = Workplace::new();
+    stand_in(&place, "dumping");
+    let arguments =
+        ["run", "--device", "gpu", "--timeout", "400ms", "--evidence", "kept", "--", "./dumping", "full"];
+    let ran = place.run(&arguments).exits(124);
+    assert!(ran.err().contains("GPU core dump of process "), "{}", ran.err());
+    assert_eq!(std::fs::read_dir(place.path("kept")).unwrap().count(), 1);
+}
+
+#[test]
+fn interrupting_explains_too() {
+    let place = Workplace::new();
+    stand_in(&place, "parked");
+    for (name, code, words) in [("-INT", 130, "stopped by Ctrl-C"), ("-TERM", 143, "stopped by SIGTERM")] {
+        let word = format!("standstill-test-interrupt{name}");
+        let child = started(&place, &["run", "--device", "gpu", "--", "./parked"], &word);
+        eventually("both run", || alive(&word).len() >= 3);
+        // The program prints when it has come to its synchronisation.
+        std::thread::sleep(Duration::from_millis(200));
+        signal(child.id(), name);
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(words) && said.contains("parked.c:12"), "{said}");
+        assert_eq!(alive(&word), []);
+    }
+}
+
+#[test]
+fn children_die_with_the_supervisor() {
+    let place = Workplace::new();
+    let word = "standstill-test-orphans";
+    let script = "setsid sleep 1001 & (sleep 1002 &) ; trap '' TERM HUP; while :; do sleep 1003; done";
+    let mut child = started(&place, &["run", "--device", "gpu", "--", "sh", "-c", script], word);
+    // The supervisor, its guard, the shell and three sleeps.
+    eventually("all run", || alive(word).len() >= 6);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    eventually("nothing is left", || alive(word).is_empty());
+}
+
+#[test]
+fn without_a_card_it_says_so() {
+    if ["/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg"].iter().any(|file| Path::new(file).exists()) {
+        return;
+    }
+    let place = Workplace::new();
+    stand_in(&place, "parked");
+    let ran = place.run(&["run", "--timeout", "1s", "--", "./parked"]);
+    assert_ne!(ran.code(), 0);
+}
+
+#[test]
+fn attaching_says_what_there_is() {
+    let place = Workplace::new();
+    let program = stand_in(&place, "parked");
+    let mut child = Command::new(program).stdout(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let ran = place.run(&["attach", &child.id().to_string()]).exits(0);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for part in ["the CUDA driver loaded", "not started with dumps enabled", "parked.c:12"] {
+        assert!(ran.out().contains(part), "{part}: {}", ran.out());
+    }
+    place.run(&["attach", "999999999"]).exits(2).says("there is no process 999999999");
+    place.run(&["attach", "0"]).exits(2);
+}
