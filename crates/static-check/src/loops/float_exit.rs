@@ -15,6 +15,12 @@ const MAXIMUM_ROUNDS: u32 = 40_000_000;
 struct Sum {
     /// Where a round adds to it.
     step_at: InstructionId,
+    /// What a round adds, one addition after the other, when all are known.
+    steps: Option<Vec<f64>>,
+    /// How many of them are done when the test looks at it.
+    tested_after: usize,
+    /// The test, as «sum compared with bound», and whether the loop is left when it holds.
+    asks: (Comparison, bool),
     ty: Type,
     /// Value before the first round.
     start: Option<f64>,
@@ -33,7 +39,9 @@ pub(super) fn check(cycle: &Cycle<'_>) -> Option<Finding> {
     let sums: Option<Vec<Sum>> = cycle
         .exits
         .iter()
-        .map(|exit| exit.test.and_then(|(condition, leaves)| sum(cycle, condition, leaves)))
+        .map(|exit| {
+            exit.test.and_then(|(condition, leaves)| sum(cycle, condition, leaves)).filter(on_equality)
+        })
         .collect();
     let sums = sums?;
     let first = sums.first()?;
@@ -64,7 +72,98 @@ pub(super) fn check(cycle: &Cycle<'_>) -> Option<Finding> {
     endless::entered(cycle, finding)
 }
 
-/// The sum that a test compares with a bound for equality.
+/// Whether the loop is left when the sum equals the bound.
+fn on_equality(sum: &Sum) -> bool {
+    match sum.asks {
+        (Comparison::Eq | Comparison::Equ, leaves) => leaves,
+        (Comparison::Ne | Comparison::Neu, leaves) => !leaves,
+        _ => false,
+    }
+}
+
+/// `b ? a` for `a ? b`.
+fn turned_round(comparison: Comparison) -> Comparison {
+    match comparison {
+        Comparison::Lt => Comparison::Gt,
+        Comparison::Le => Comparison::Ge,
+        Comparison::Gt => Comparison::Lt,
+        Comparison::Ge => Comparison::Le,
+        Comparison::Ltu => Comparison::Gtu,
+        Comparison::Leu => Comparison::Geu,
+        Comparison::Gtu => Comparison::Ltu,
+        Comparison::Geu => Comparison::Leu,
+        other => other,
+    }
+}
+
+/// A loop whose only exit waits for a running sum to pass a bound, where the sum stops changing before: a
+/// number so large that the step is rounded away.
+pub(super) fn stops_growing(cycle: &Cycle<'_>) -> Option<Finding> {
+    let [exit] = cycle.exits.as_slice() else { return None };
+    let (condition, leaves) = exit.test?;
+    let sum = sum(cycle, condition, leaves)?;
+    let stop = stop_below_bound(&sum)?;
+    let (sum_name, bound_name) = names(cycle, &sum);
+    let shown = if sum.ty == Type::F32 { format!("{:?}", stop as f32) } else { format!("{stop:?}") };
+    let mut finding = endless::finding(
+        cycle,
+        format!("this loop never ends: {sum_name} stops changing at {shown} and never passes {bound_name}"),
+        "the sum never gets so far",
+    );
+    finding.spans.push(cycle.kernel.places.cause(sum.step_at, "from there on this step is rounded away"));
+    finding.help = "count the rounds in an integer, or use a wider type".into();
+    endless::entered(cycle, finding)
+}
+
+/// Where a sum whose every part is known stops changing, if it does so before the loop is left.
+fn stop_below_bound(sum: &Sum) -> Option<f64> {
+    let (start, bound, steps) = (sum.start?, sum.bound?, sum.steps.as_ref()?);
+    let single = sum.ty == Type::F32;
+    if sum.flushes || !start.is_finite() || !bound.is_finite() || steps.is_empty() {
+        return None;
+    }
+    let (comparison, leaves) = sum.asks;
+    let holds = |value: f64| match comparison {
+        Comparison::Lt | Comparison::Ltu => Some(value < bound),
+        Comparison::Le | Comparison::Leu => Some(value <= bound),
+        Comparison::Gt | Comparison::Gtu => Some(value > bound),
+        Comparison::Ge | Comparison::Geu => Some(value >= bound),
+        _ => None,
+    };
+    let add = |value: f64, step: f64| match single {
+        true => f64::from(value as f32 + step as f32),
+        false => value + step,
+    };
+    // Steps that are not rounded away just before the bound are not before that either.
+    let gap = if single {
+        f64::from((bound as f32).abs()) * f64::from(f32::EPSILON)
+    } else {
+        bound.abs() * f64::EPSILON
+    };
+    if steps.iter().all(|step| step.abs() > gap) && start.abs() <= bound.abs() {
+        return None;
+    }
+    let mut value = start;
+    for _ in 0..MAXIMUM_ROUNDS {
+        let mut next = value;
+        for (index, step) in steps.iter().enumerate() {
+            if index == sum.tested_after && holds(next)? == leaves {
+                return None;
+            }
+            next = add(next, *step);
+        }
+        if sum.tested_after >= steps.len() && holds(next)? == leaves || !next.is_finite() {
+            return None;
+        }
+        if next == value {
+            return Some(value);
+        }
+        value = next;
+    }
+    None
+}
+
+/// The sum that a test compares with a bound.
 fn sum(cycle: &Cycle<'_>, condition: ValueId, leaves: bool) -> Option<Sum> {
     let body = cycle.body;
     let (_, test, negated) = comparison(body, condition)?;
@@ -75,14 +174,6 @@ fn sum(cycle: &Cycle<'_>, condition: ValueId, leaves: bool) -> Option<Sum> {
         return None;
     }
     let leaves = leaves != negated;
-    let on_equality = match arithmetic.comparison {
-        Comparison::Eq | Comparison::Equ => leaves,
-        Comparison::Ne | Comparison::Neu => !leaves,
-        _ => return None,
-    };
-    if !on_equality {
-        return None;
-    }
     let is_bound = |index: usize| match body.source(test, index) {
         Operand::Immediate(_) => true,
         Operand::Register(_) => body.source_value(test, index).is_some_and(|value| cycle.is_invariant(value)),
@@ -107,8 +198,15 @@ fn sum(cycle: &Cycle<'_>, condition: ValueId, leaves: bool) -> Option<Sum> {
         let definition = body.definition(value).map(|(_, instruction)| instruction.op);
         matches!(definition, Some(Op::Arithmetic(a)) if a.operation == Operation::Cvt && !a.from.is_float())
     };
+    let comparison = match tested {
+        0 => arithmetic.comparison,
+        _ => turned_round(arithmetic.comparison),
+    };
     Some(Sum {
         step_at,
+        steps: steps.iter().rev().map(|(_, step)| *step).collect(),
+        tested_after: tested_steps.len(),
+        asks: (comparison, leaves),
         ty: arithmetic.ty,
         start: number(start),
         step: if steps.len() == 1 { *step } else { None },
@@ -240,7 +338,7 @@ fn names(cycle: &Cycle<'_>, sum: &Sum) -> (String, String) {
     let place = super::line::primary(cycle, "");
     let text = (cycle.kernel.options.source_line)(&place.file, place.line).unwrap_or_default();
     let code = text.split("//").next().unwrap_or("");
-    let sides = code.split_once("!=").or_else(|| code.split_once("=="));
+    let sides = ["!=", "==", "<=", ">=", "<", ">"].iter().find_map(|operator| code.split_once(operator));
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
     let Some((left, right)) = sides else { return ("the sum".into(), bound) };
     let left: String = {

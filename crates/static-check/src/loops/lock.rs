@@ -123,7 +123,7 @@ fn attempt(cycle: &Cycle<'_>, at: InstructionId, instruction: &Instruction) -> O
     decided.then(|| Attempt { at, operation, free, taken, base: body.base(at) })
 }
 
-fn source_is_invariant(cycle: &Cycle<'_>, instruction: &Instruction, index: usize) -> bool {
+pub(super) fn source_is_invariant(cycle: &Cycle<'_>, instruction: &Instruction, index: usize) -> bool {
     match cycle.body.source(instruction, index) {
         Operand::Immediate(_) | Operand::Symbol { .. } => true,
         Operand::Register(_) | Operand::Address { .. } => {

@@ -10,9 +10,11 @@ mod float_exit;
 mod lanes;
 mod line;
 mod lock;
+mod parity;
 mod rounds;
 mod source;
 mod spin;
+mod ticket;
 
 use standstill_findings::Finding;
 
@@ -37,8 +39,11 @@ pub(crate) fn check(kernel: &Kernel<'_>, found: &mut Vec<Finding>) {
             spin::hoisted(&cycle).or_else(|| endless::without_exit(&cycle))
         } else {
             lock::check(&cycle)
+                .or_else(|| ticket::check(&cycle))
                 .or_else(|| spin::hoistable(&cycle))
                 .or_else(|| float_exit::check(&cycle))
+                .or_else(|| float_exit::stops_growing(&cycle))
+                .or_else(|| parity::check(&cycle))
                 .or_else(|| endless::never_left(&cycle, &mut budget))
         };
         found.extend(finding);

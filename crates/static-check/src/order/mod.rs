@@ -46,6 +46,7 @@ pub(crate) fn check(kernel: &Kernel<'_>, found: &mut Vec<Finding>) {
     for access in &accesses {
         if access.does == Does::Update && !access.shared {
             check.counter(access, found);
+            check.counter_seen(access, found);
             check.narrow_update(access, found);
         }
     }
@@ -348,6 +349,47 @@ impl Check<'_> {
                 self.report.unfenced_counter(counter, store, load, found);
             } else if let Some(&fence) = any.covers.last() {
                 self.report.narrow_fence(fence, counter, counter, store, load, Way::Release, found);
+            }
+            return;
+        }
+    }
+
+    /// A counter by which the last block knows that it is the last, with nothing between that and its loads.
+    fn counter_seen(&self, counter: &Access, found: &mut Vec<Finding>) {
+        let body = self.kernel.body;
+        if paths::orders(counter.access.order, Way::Acquire)
+            || !roles::every_block_comes(self.kernel, counter)
+        {
+            return;
+        }
+        let Some(branch) = flags::last_branch(body, counter) else { return };
+        let exposed = Exposed::to(body, counter.at, Way::Acquire, Reach::Device);
+        let (before, _) = paths::before(body, counter.at, &|_, _| false);
+        for load in self.accesses {
+            if load.does != Does::Read
+                || load.shared
+                || load.access.order != Order::Weak
+                || load.access.non_coherent
+                || !exposed.contains(body, load.at)
+                || !roles::stands_under(body, body.block_of(load.at), branch)
+                || load.address.may_meet(&counter.address)
+            {
+                continue;
+            }
+            let store = self.accesses.iter().find(|store| {
+                store.does == Does::Write
+                    && !store.shared
+                    && before.contains(body, store.at)
+                    && store.address.may_meet(&load.address)
+                    && !store.address.same(&load.address)
+                    && !store.address.may_meet(&counter.address)
+            });
+            let Some(store) = store else { continue };
+            let any = Exposed::to(body, counter.at, Way::Acquire, Reach::Block);
+            if any.contains(body, load.at) {
+                self.report.unfenced_last(counter, store, load, found);
+            } else if let Some(&fence) = any.covers.last() {
+                self.report.narrow_fence(fence, counter, counter, store, load, Way::Acquire, found);
             }
             return;
         }

@@ -151,6 +151,34 @@ impl Report<'_> {
         found.push(finding);
     }
 
+    /// A counter that shows who comes last, with nothing between it and the loads of the last one.
+    pub(super) fn unfenced_last(
+        &self,
+        counter: &Access,
+        store: &Access,
+        load: &Access,
+        found: &mut Vec<Finding>,
+    ) {
+        let name = self.name(counter);
+        let mut finding = self.finding(
+            Rule::MissingAcquire,
+            format!(
+                "the counter in {name} shows who comes last without an acquire: the last block may read results \
+                 too early"
+            ),
+        );
+        let place = self.kernel.places.primary(counter.at, "the counter is raised here, without an acquire");
+        finding.spans.push(place);
+        self.cause(&mut finding, load.at, "nothing orders this load behind it".into());
+        self.cause(&mut finding, store.at, "the other blocks store their results here".into());
+        finding.notes.push(RELAXED.into());
+        finding.help =
+            "put `__threadfence()` behind the atomic, in the thread that raises the counter and before the barrier"
+                .into();
+        self.assume(&mut finding, counter, Some(store), true);
+        found.push(finding);
+    }
+
     /// A payload read with nothing between it and the wait before it.
     pub(super) fn missing_acquire(
         &self,
