@@ -1,7 +1,9 @@
 //! From instructions to the user's source lines.
 
 use standstill_findings::Span;
-use standstill_kernel_ir::{BlockId, InstructionId, LocationId, Module, Special, Symbol};
+use standstill_kernel_ir::{
+    AtomicOperation, BlockId, Instruction, InstructionId, LocationId, Module, Op, Operand, Special, Symbol,
+};
 
 use crate::Options;
 use crate::body::{Base, Body};
@@ -16,7 +18,7 @@ pub(crate) struct Places<'a> {
 }
 
 /// Parts of a path that only toolchains' own headers have.
-const TOOLCHAIN_PARTS: [&str; 14] = [
+const TOOLCHAIN_PARTS: [&str; 15] = [
     "/include/cooperative_groups",
     "/include/cuda/",
     "/include/cub/",
@@ -29,9 +31,13 @@ const TOOLCHAIN_PARTS: [&str; 14] = [
     "/include/device_",
     "/include/vector_",
     "/targets/x86_64-linux/include/",
+    "/lib/clang/",
     "/triton/language/",
     "/numba/cuda/",
 ];
+
+/// How many lines between two neighbours are looked at for an operation's name.
+const MAXIMUM_DISTANCE: u32 = 64;
 
 /// A line of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,16 +67,71 @@ impl Places<'_> {
     }
 
     /// Which frame is the user's own: the innermost one of the file that was given, else the innermost one
-    /// outside the toolchain's headers, else the outermost.
-    fn users_frame(&self, frames: &[Frame]) -> usize {
+    /// outside the toolchain's headers.
+    fn own_frame(&self, frames: &[Frame]) -> Option<usize> {
         let is_main =
-            |frame: &&Frame| self.options.main_source.is_some_and(|main| self.file_name(frame.file) == main);
-        let is_own = |frame: &&Frame| {
+            |frame: &Frame| self.options.main_source.is_some_and(|main| self.file_name(frame.file) == main);
+        let is_own = |frame: &Frame| {
             let name = self.file_name(frame.file);
             !name.is_empty() && !TOOLCHAIN_PARTS.iter().any(|part| name.contains(part))
         };
-        let position = |wanted: &dyn Fn(&&Frame) -> bool| frames.iter().position(|frame| wanted(&frame));
-        position(&is_main).or_else(|| position(&is_own)).unwrap_or(frames.len().saturating_sub(1))
+        frames.iter().position(is_main).or_else(|| frames.iter().position(is_own))
+    }
+
+    /// The user's frame, else the outermost.
+    fn users_frame(&self, frames: &[Frame]) -> usize {
+        self.own_frame(frames).unwrap_or(frames.len().saturating_sub(1))
+    }
+
+    /// The user's line of an instruction for which the line table names a toolchain's header alone: clang does
+    /// not say where that was inlined. It is a line between those of the neighbours in its block, the one with
+    /// the operation's name on it where the source can be read.
+    fn own_frame_near(&self, id: InstructionId) -> Option<Frame> {
+        let block = self.body.function.blocks.get(self.body.block_of(id).0 as usize)?;
+        let own = |index: u32| {
+            let instruction = self.body.instruction(InstructionId(index)).filter(|_| index < block.end);
+            let frames = self.frames(instruction.map_or(block.location, |i| i.location));
+            frames.get(self.own_frame(&frames)?).copied()
+        };
+        let behind = (id.0 + 1..=block.end).find_map(own);
+        let before = (block.first..id.0).rev().find_map(own);
+        let nearest = behind.or(before)?;
+        let from = before.filter(|before| before.file == nearest.file).unwrap_or(nearest);
+        let (first, last) = (from.line.min(nearest.line), from.line.max(nearest.line));
+        let last = last.min(first.saturating_add(MAXIMUM_DISTANCE));
+        let instruction = self.body.instruction(id)?;
+        for word in self.written_as(instruction) {
+            let has_word = |line: &u32| {
+                (self.options.source_line)(self.file_name(nearest.file), *line)
+                    .is_some_and(|text| text.split("//").next().unwrap_or("").contains(word))
+            };
+            if let Some(line) = (first..=last).find(has_word) {
+                return Some(Frame { line, column: 0, ..nearest });
+            }
+        }
+        Some(nearest)
+    }
+
+    /// What stands in CUDA C++ for an operation, the most telling first.
+    fn written_as(&self, instruction: &Instruction) -> &'static [&'static str] {
+        match instruction.op {
+            Op::Atomic { operation: AtomicOperation::CompareExchange, .. } => {
+                &["CAS", "compare_exchange", "atomic"]
+            }
+            Op::Atomic { operation: AtomicOperation::Exchange, .. } => &["Exch", "exchange", "atomic"],
+            Op::Atomic { operation: AtomicOperation::Add, .. } => &["Add", "fetch_add", "atomic"],
+            Op::Atomic { .. } => &["atomic", "fetch_"],
+            Op::Barrier { .. } => &["__syncthreads", "sync"],
+            Op::WarpSync => &["__syncwarp", "sync"],
+            Op::Shuffle(_) => &["__shfl"],
+            Op::Vote(_) => &["__any", "__all", "__ballot", "__uni"],
+            Op::Fence { .. } => &["fence"],
+            _ => match self.body.source(instruction, 0) {
+                Operand::Special(Special::Tid(_)) => &["threadIdx"],
+                Operand::Special(Special::Ctaid(_)) => &["blockIdx"],
+                _ => &[],
+            },
+        }
     }
 
     /// A span; falls back to the line of the input when there is no line table.
@@ -110,10 +171,23 @@ impl Places<'_> {
         (self.located(InstructionId(ends.end - 1)).0, ends.offset)
     }
 
+    /// The span of an instruction.
+    fn span_of(&self, id: InstructionId, label: String, primary: bool) -> Span {
+        let (location, offset) = self.located(id);
+        let frames = self.frames(location);
+        if frames.len() == 1
+            && self.own_frame(&frames).is_none()
+            && let Some(frame) = self.own_frame_near(id)
+        {
+            let file = self.file_name(frame.file);
+            return Span { primary, ..Span::cause(file, frame.line, frame.column, label) };
+        }
+        self.span_at(location, offset, label, primary)
+    }
+
     /// The span that a finding points at.
     pub(crate) fn primary(&self, id: InstructionId, label: impl Into<String>) -> Span {
-        let (location, offset) = self.located(id);
-        self.span_at(location, offset, label.into(), true)
+        self.span_of(id, label.into(), true)
     }
 
     /// A place of the source map as the span that a finding points at.
@@ -123,8 +197,7 @@ impl Places<'_> {
 
     /// A further span.
     pub(crate) fn cause(&self, id: InstructionId, label: impl Into<String>) -> Span {
-        let (location, offset) = self.located(id);
-        self.span_at(location, offset, label.into(), false)
+        self.span_of(id, label.into(), false)
     }
 
     /// The branch at the end of a block as a further span.
