@@ -19,7 +19,8 @@ use standstill_toolchain::Runtime;
 use tempfile::TempDir;
 
 use super::host::{HostReport, host_section};
-use super::{Explained, FAILED, RunArgs, STOPPED, report as writing};
+use super::gpu::Explained;
+use super::{FAILED, RunArgs, STOPPED, report as writing};
 use crate::args::CompilerArgs;
 use crate::check::command_line;
 use crate::compile::Toolchain;

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use object::{Object, ObjectSection};
+use object::{Object, ObjectSection, ObjectSymbol};
 use tempfile::TempDir;
 
 use crate::args::CompilerArgs;
@@ -76,7 +76,8 @@ fn places() -> Vec<PathBuf> {
     if let Some(named) = env::var_os(VARIABLE).map(PathBuf::from) {
         return vec![if named.is_dir() { named.join(FILE) } else { named }];
     }
-    let Some(folder) = env::current_exe().ok().and_then(|exe| Some(exe.canonicalize().ok()?.parent()?.to_owned()))
+    let Some(folder) =
+        env::current_exe().ok().and_then(|exe| Some(exe.canonicalize().ok()?.parent()?.to_owned()))
     else {
         return vec![PathBuf::from(FILE)];
     };
@@ -93,10 +94,10 @@ fn places() -> Vec<PathBuf> {
 pub(super) fn refuse_static(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let Ok(file) = object::File::parse(bytes) else { return Ok(()) };
     let device_code = file.sections().any(|section| matches!(section.name(), Ok(".nv_fatbin")));
-    let imports = file.imports().unwrap_or_default();
     let registers = |name: &[u8]| name.starts_with(b"__cudaRegisterFatBinary");
+    let imported = file.dynamic_symbols().any(|symbol| symbol.is_undefined() && symbol.name_bytes().is_ok_and(registers));
     // A library of the program's own may bring the runtime; then its functions are imported.
-    if device_code && !imports.iter().any(|import| registers(import.name())) {
+    if device_code && !imported {
         let name = path.display();
         return Err(format!(
             "{name} has NVIDIA's CUDA runtime linked into it, which works with NVIDIA's driver only. \

@@ -2,17 +2,19 @@
 
 use std::path::Path;
 
-use standstill_cuda_driver::{Card, DEFAULT_MODEL};
 use standstill_cuda_driver::journal::LaunchRecord;
+use standstill_cuda_driver::{Card, DEFAULT_MODEL};
 use standstill_findings::{Coverage, Finding, Known, Rule};
 use standstill_kernel_ir::launch::LaunchShape;
 use standstill_report::{InputError, Kernel, Report, Sources, merge};
 
 use super::RunArgs;
 use super::journal::{LaunchedModule, Told};
+use super::super::report::is_text;
 use crate::check::{is_allowed, readers_path, rename_files};
 use crate::disk::DiskSources;
 use crate::engine::{Request, analyse};
+use crate::output::say;
 
 /// A kernel is checked for at most this many different launches.
 const LAUNCHES: usize = 4;
@@ -51,12 +53,8 @@ pub(super) fn fill(
     report.findings = merge(&shown, findings);
     report.coverage.launches = told.launches;
     report.coverage.operations = told.operations;
-    let trouble = |message: &String| InputError {
-        file: shown.clone(),
-        line: 0,
-        column: 0,
-        message: message.clone(),
-    };
+    let trouble =
+        |message: &String| InputError { file: shown.clone(), line: 0, column: 0, message: message.clone() };
     report.errors.extend(told.troubles.iter().map(trouble));
 }
 
