@@ -142,14 +142,16 @@ impl Ptx {
         let mut text = String::with_capacity(self.text.len() * 2);
         let mut last: Option<(usize, u32)> = None;
         for (number, line) in (1u32..).zip(self.text.lines()) {
-            if let Some(place) = self.places.get(&number) {
+            // Directives stand between instructions only.
+            let is_instruction = line.trim_start().starts_with(|c: char| c.is_ascii_alphabetic() || c == '@');
+            if let Some(place) = self.places.get(&number).filter(|_| is_instruction) {
                 let own = users_line(place);
                 let file = files.iter().position(|file| *file == own.file).unwrap_or_else(|| {
                     files.push(&own.file);
                     files.len() - 1
                 });
                 if last.replace((file, own.line)) != Some((file, own.line)) {
-                    text.push_str(&format!("\t.loc {} {} 1\n", file + 1, own.line));
+                    text.push_str(&format!("\t.loc {} {} 0\n", file + 1, own.line));
                 }
             }
             text.push_str(line);

@@ -6,43 +6,43 @@
 //! (written), 24 to 31, 32 to 39 and 64 to 71 (read).
 
 /// The register that reads as zero.
-pub const RZ: u8 = 255;
+pub(crate) const RZ: u8 = 255;
 /// The uniform register that reads as zero.
-pub const URZ: u8 = 63;
+pub(crate) const URZ: u8 = 63;
 /// Bytes of an instruction.
-pub const SIZE: u64 = 16;
+pub(crate) const SIZE: u64 = 16;
 
 /// A decoded instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Instruction {
+pub(crate) struct Instruction {
     /// Its address.
-    pub pc: u64,
+    pub(crate) pc: u64,
     /// The predicate that must hold for it to happen.
-    pub guard: Guard,
+    pub(crate) guard: Guard,
     /// What it does.
-    pub op: Op,
+    pub(crate) op: Op,
     raw: u128,
 }
 
 /// A guard predicate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Guard {
+pub(crate) struct Guard {
     /// Its number; 7 is always true.
-    pub predicate: u8,
+    pub(crate) predicate: u8,
     /// Whether it must be false.
-    pub negated: bool,
+    pub(crate) negated: bool,
 }
 
 impl Guard {
     /// Whether the instruction happens whatever the predicates are.
-    pub fn is_always(self) -> bool {
+    pub(crate) fn is_always(self) -> bool {
         self.predicate == 7 && !self.negated
     }
 }
 
 /// A value that is written in the instruction or stands in a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operand {
+pub(crate) enum Operand {
     /// In the instruction.
     Value(u32),
     /// In this register.
@@ -51,7 +51,7 @@ pub enum Operand {
 
 /// A memory space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Space {
+pub(crate) enum Space {
     /// Addressed through windows.
     Generic,
     /// Global memory.
@@ -62,20 +62,20 @@ pub enum Space {
 
 /// An address: a register (two of them outside shared memory), a uniform register, and a constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Address {
+pub(crate) struct Address {
     /// Where it points.
-    pub space: Space,
+    pub(crate) space: Space,
     /// The register, or the lower of two.
-    pub register: u8,
+    pub(crate) register: u8,
     /// The uniform register that is added; [`URZ`] for none.
-    pub uniform: u8,
+    pub(crate) uniform: u8,
     /// The constant that is added.
-    pub offset: i32,
+    pub(crate) offset: i32,
 }
 
 /// The lanes that a warp synchronisation names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mask {
+pub(crate) enum Mask {
     /// All lanes that have not exited.
     All,
     /// The lanes of this register's bits.
@@ -84,7 +84,7 @@ pub enum Mask {
 
 /// What an instruction at a block barrier does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BarrierAction {
+pub(crate) enum BarrierAction {
     /// Arrives and waits.
     Sync,
     /// Arrives and goes on.
@@ -95,7 +95,7 @@ pub enum BarrierAction {
 
 /// What a memory access does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AccessKind {
+pub(crate) enum AccessKind {
     /// A read that the compiler or the caches may answer from an old value.
     Load,
     /// A read that sees other threads' writes (volatile, relaxed or stronger).
@@ -110,7 +110,7 @@ pub enum AccessKind {
 
 /// What an instruction does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Op {
+pub(crate) enum Op {
     /// A block barrier. Without a count all threads of the block take part; `packed` means that one
     /// register holds the count in its upper half and the id in its lower one.
     Barrier {
@@ -176,19 +176,19 @@ pub enum Op {
 
 impl Instruction {
     /// Decodes the instruction at `pc`.
-    pub fn decode(pc: u64, raw: u128) -> Instruction {
+    pub(crate) fn decode(pc: u64, raw: u128) -> Instruction {
         let guard = Guard { predicate: (raw >> 12) as u8 & 7, negated: (raw >> 15) & 1 == 1 };
         Instruction { pc, guard, op: op(pc, raw), raw }
     }
 
     /// Whether it is a branch that a warp takes when its lanes are apart (`BRA.DIV`): the compiler puts a
     /// second copy of an operation of several lanes there.
-    pub fn leaves_when_apart(&self) -> bool {
+    pub(crate) fn leaves_when_apart(&self) -> bool {
         matches!(self.op, Op::Branch(_)) && (self.raw >> 91) & 1 == 1
     }
 
     /// The place in constant bank 0 that it reads into its first register, when it does nothing else.
-    pub fn reads_constant(&self) -> Option<u32> {
+    pub(crate) fn reads_constant(&self) -> Option<u32> {
         let bank = (self.raw >> 54) as u32 & 0x1f;
         let plain = self.raw as u64 & 0xfff == 0xb82 && register(self.raw, 24) == RZ && bank == 0;
         (plain && self.guard.is_always()).then_some((self.raw >> 38) as u32 & 0xffff)
@@ -196,7 +196,7 @@ impl Instruction {
 
     /// The registers that it writes: the first and how many. Nothing for an instruction that writes none, and
     /// at most what any instruction with that opcode writes.
-    pub fn writes(&self) -> Option<(u8, u8)> {
+    pub(crate) fn writes(&self) -> Option<(u8, u8)> {
         let first = register(self.raw, 16);
         let count = match self.op {
             Op::Access { kind: AccessKind::Store, .. }
@@ -238,7 +238,7 @@ impl Instruction {
     }
 
     /// The general registers that it reads, as far as they may matter to its result.
-    pub fn reads(&self) -> impl Iterator<Item = u8> {
+    pub(crate) fn reads(&self) -> impl Iterator<Item = u8> {
         let second_is_register = matches!(self.form(), 1 | 2 | 3);
         let registers = [
             Some(register(self.raw, 24)),
@@ -249,7 +249,7 @@ impl Instruction {
     }
 
     /// The predicates that a compare instruction writes.
-    pub fn writes_predicates(&self) -> [Option<u8>; 2] {
+    pub(crate) fn writes_predicates(&self) -> [Option<u8>; 2] {
         let field = |at: u32| Some((self.raw >> at) as u8 & 7).filter(|predicate| *predicate != 7);
         match self.op {
             Op::Other => match self.base() {
@@ -264,7 +264,7 @@ impl Instruction {
     }
 
     /// The predicates that a logic instruction on predicates reads.
-    pub fn reads_predicates(&self) -> impl Iterator<Item = u8> {
+    pub(crate) fn reads_predicates(&self) -> impl Iterator<Item = u8> {
         let field = |at: u32| (self.raw >> at) as u8 & 7;
         let fields = match (self.op, self.base()) {
             (Op::Other, 0x01c) => [field(68), field(77), field(87)],

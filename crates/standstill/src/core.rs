@@ -218,6 +218,9 @@ const WAITS: [Rule; 11] = [
     Rule::EarlyExitBarrier,
 ];
 
+/// How assumptions about the launch begin.
+const LAUNCH: [&str; 3] = ["block = ", "grid = ", "cluster = "];
+
 /// An observed wait with the reason for it that the code shows: the static finding that points at a place where
 /// threads stand.
 fn join(observed: Finding, known: &[Finding]) -> Finding {
@@ -241,7 +244,13 @@ fn join(observed: Finding, known: &[Finding]) -> Finding {
     joined.severity = observed.severity.max(joined.severity);
     joined.notes.insert(0, format!("in the dump: {}", observed.message));
     joined.notes.extend(observed.notes);
-    joined.assumes.extend(observed.assumes);
+    // The dump itself says how the kernel was launched.
+    joined.assumes.retain(|assumption| !LAUNCH.iter().any(|word| assumption.starts_with(word)));
+    for assumption in observed.assumes {
+        if !joined.assumes.contains(&assumption) {
+            joined.assumes.push(assumption);
+        }
+    }
     for span in observed.spans {
         let there = joined.spans.iter().any(|other| other.file == span.file && other.line == span.line);
         if !there {
