@@ -127,7 +127,7 @@ fn interrupting_explains_too() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{said}");
         assert!(said.contains(words) && said.contains("parked.c:12"), "{said}");
-        assert_eq!(alive(&word), []);
+        assert!(alive(&word).is_empty());
     }
 }
 
@@ -142,17 +142,6 @@ fn children_die_with_the_supervisor() {
     child.kill().unwrap();
     child.wait().unwrap();
     eventually("nothing is left", || alive(word).is_empty());
-}
-
-#[test]
-fn without_a_card_it_says_so() {
-    if ["/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg"].iter().any(|file| Path::new(file).exists()) {
-        return;
-    }
-    let place = Workplace::new();
-    stand_in(&place, "parked");
-    let ran = place.run(&["run", "--timeout", "1s", "--", "./parked"]);
-    assert_ne!(ran.code(), 0);
 }
 
 #[test]

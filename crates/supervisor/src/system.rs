@@ -7,21 +7,26 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
 use nix::libc;
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::unistd::{ForkResult, fork};
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
 use crate::guard;
 
 /// Starts `command` as the leader of a process group of its own. It is killed when the calling thread ends.
-pub(crate) fn spawn(command: &mut Command) -> io::Result<Child> {
+/// It gets the signal mask `mask`: what this process blocks is no business of the program.
+pub(crate) fn spawn(command: &mut Command, mask: Option<SigSet>) -> io::Result<Child> {
     let supervisor = getpid();
     let last_words = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
+        if let Some(mask) = &mask {
+            sigprocmask(SigmaskHow::SIG_SETMASK, Some(mask), None)?;
+        }
         // The supervisor may have ended before that call.
         if getppid() == Some(supervisor) { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
     };
     command.process_group(0);
-    // SAFETY: the closure makes two system calls, and neither allocates nor takes a lock.
+    // SAFETY: the closure makes three system calls, and neither allocates nor takes a lock.
     unsafe { command.pre_exec(last_words) };
     command.spawn()
 }

@@ -213,7 +213,7 @@ pub fn run(plan: Plan, observer: &mut dyn Observer) -> Result<Outcome, StartErro
         let _ = set_child_subreaper(Some(rustix::process::getpid()));
     }
     let program = command.get_program().to_owned();
-    let child = system::spawn(&mut command).map_err(|error| StartError::starting(&program, error))?;
+    let child = system::spawn(&mut command, signals.as_ref().map(Signals::before)).map_err(|error| StartError::starting(&program, error))?;
     let leader = i32::try_from(child.id()).unwrap_or(0);
     guard.protect(leader);
     let members = Members { leader, mark, adopts: owns_process.then_some(guard.pid()) };

@@ -44,6 +44,11 @@ impl Signals {
         })
     }
 
+    /// What was blocked before.
+    pub(super) fn before(&self) -> SigSet {
+        self.before
+    }
+
     pub(super) fn next(&mut self) -> Option<Told> {
         let information = self.all.read_signal().ok()??;
         let signal = i32::try_from(information.ssi_signo).unwrap_or(0);
