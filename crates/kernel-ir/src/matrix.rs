@@ -10,6 +10,7 @@
 mod layout;
 mod movement;
 mod multiply;
+mod sum;
 #[cfg(test)]
 mod tests;
 

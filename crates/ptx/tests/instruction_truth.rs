@@ -2,6 +2,8 @@
 //! real card (`tests/instruction-truth`), computed by the kernel IR's semantics and compared bit for bit.
 //! Approximate functions may differ by their bound (`evaluate::approximate::error`).
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::needless_range_loop, reason = "a test")]
+
 mod truth {
     pub(crate) mod machine;
     pub(crate) mod values;

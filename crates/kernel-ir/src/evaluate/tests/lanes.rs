@@ -10,13 +10,13 @@ const OPERATIONS: &[Operation] = {
     use Operation::*;
     &[
         Mov, Cvt, Cvta, Add, Sub, Mul, Mad, Div, Rcp, Sqrt, Fma, Abs, Neg, Min, Max, Setp, Selp, And, Or,
-        Xor, Not, Shl, Shr, AddCarry, Sad, Rem,
+        Xor, Not, Shl, Shr, AddCarry, Sad, Rem, Popc, Clz, Brev, Shf, Lop3, Dp4a,
     ]
 };
 
 const TYPES: &[Type] = {
     use Type::*;
-    &[Pred, B16, B32, B64, U8, U16, U32, U64, S8, S16, S32, S64, F16, F16x2, Bf16, F32, F64, S16x2]
+    &[Pred, B16, B32, B64, U8, U16, U32, U64, S8, S16, S32, S64, F16, F16x2, Bf16, Bf16x2, F32, F64, S16x2]
 };
 
 const FLAGS: &[u32] = &[
@@ -30,6 +30,8 @@ const FLAGS: &[u32] = &[
     Flags::NEAREST | Flags::SATURATE,
     Flags::ZERO_INTEGER,
     Flags::DOWN,
+    Flags::WRAP,
+    Flags::WRAP | Flags::HIGH,
     Flags::SATURATE,
 ];
 
@@ -39,7 +41,7 @@ const COMPARISONS: &[Comparison] = {
 };
 
 /// Compares the two for one set of sources; how many forms had a quick function.
-fn compare(sources: [Lanes; 3]) -> usize {
+fn compare(sources: [Lanes; 4]) -> usize {
     let mut found = 0;
     for &operation in OPERATIONS {
         for &ty in TYPES {
@@ -53,7 +55,7 @@ fn compare(sources: [Lanes; 3]) -> usize {
                     let flags = Flags(flags);
                     let combine = BooleanOperation::None;
                     let arithmetic = Arithmetic { operation, ty, from, comparison, combine, flags };
-                    for count in 1..=3 {
+                    for count in 1..=4 {
                         let Some(function) = lanes(&arithmetic, count, 1) else { continue };
                         found += 1;
                         let mut quick = [0; 32];
@@ -95,7 +97,7 @@ fn edges() {
     let mut found = usize::MAX;
     for shift in 0..16 {
         let row = |by: usize| std::array::from_fn(|lane| edges[(lane * by + shift) % 16]);
-        found = compare([row(1), row(3), row(5)]);
+        found = compare([row(1), row(3), row(5), [edges[shift] ^ 0x6a; 32]]);
     }
     assert!(found > 150, "{found}");
 }
@@ -104,9 +106,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
     fn random(seed in any::<[u64; 32]>(), other in any::<[u64; 32]>(), third in any::<[u64; 32]>()) {
-        compare([seed, other, third]);
+        let table = [seed[0]; 32];
+        compare([seed, other, third, table]);
+        compare([other.map(|value| value & 0x7fff_7fff), seed, third.map(|value| value & 0x8fff_8fff), table]);
         // Small numbers, and shifts within the width.
-        compare([seed, other.map(|value| value & 63), third.map(|value| value >> 40)]);
+        compare([seed, other.map(|value| value & 63), third.map(|value| value >> 40), table]);
     }
 
     #[test]
