@@ -12,8 +12,8 @@ const ET_CORE: u16 = 4;
 const EM_CUDA: u16 = 0xbe;
 /// `EI_OSABI` of CUDA.
 const ELFOSABI_CUDA: u8 = 0x33;
-const HEADER_SIZE: usize = 64;
-const SECTION_SIZE: usize = 64;
+pub(crate) const HEADER_SIZE: usize = 64;
+pub(crate) const SECTION_SIZE: usize = 64;
 const SHT_STRTAB: u32 = 3;
 const SHT_LOUSER: u32 = 0x8000_0000;
 
@@ -136,8 +136,10 @@ pub(crate) struct Section {
 pub(crate) struct Sections {
     /// In the file's order, so that `link` finds its section.
     pub(crate) all: Vec<Section>,
-    /// The section with the names.
-    pub(crate) strings: u32,
+    /// The section with the names of sections.
+    pub(crate) names: u32,
+    /// Where the table stands, in bytes from the start of the file.
+    pub(crate) table: u64,
 }
 
 fn io(offset: u64) -> impl Fn(std::io::Error) -> ReadError {
@@ -175,7 +177,7 @@ pub(crate) fn sections(source: &dyn Source, problems: &mut Problems) -> Result<S
     let table = u64_at(&start, 40).unwrap_or(0);
     let entry = u16_at(&start, 58).unwrap_or(0);
     let mut count = u64::from(u16_at(&start, 60).unwrap_or(0));
-    let mut strings = u32::from(u16_at(&start, 62).unwrap_or(0));
+    let mut names = u32::from(u16_at(&start, 62).unwrap_or(0));
     if usize::from(entry) != SECTION_SIZE {
         let what = format!("section entries of {entry} bytes instead of {SECTION_SIZE}");
         return Err(ReadError::Header { offset: 58, what });
@@ -188,14 +190,14 @@ pub(crate) fn sections(source: &dyn Source, problems: &mut Problems) -> Result<S
     if count == 0 {
         count = u64_at(&first, 32).unwrap_or(0);
     }
-    if strings == 0xffff {
-        strings = u32_at(&first, 40).unwrap_or(0);
+    if names == 0xffff {
+        names = u32_at(&first, 40).unwrap_or(0);
     }
     let found = count.min(room / SECTION_SIZE as u64);
     if found < count {
         problems.push(table, ProblemKind::SectionsCutShort { declared: count, found });
     }
-    Ok(Sections { all: read_table(source, table, found)?, strings })
+    Ok(Sections { all: read_table(source, table, found)?, names, table })
 }
 
 fn read_table(source: &dyn Source, table: u64, count: u64) -> Result<Vec<Section>, ReadError> {

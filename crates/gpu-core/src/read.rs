@@ -27,7 +27,10 @@ const MOST_LANES: usize = 4 << 20;
 pub fn read(source: &dyn Source) -> Result<Dump, ReadError> {
     let mut problems = Problems::default();
     let sections = elf::sections(source, &mut problems)?;
-    let strings = sections.all.get(sections.strings as usize).filter(|section| section.kind == Kind::Strings);
+    // Names of devices stand in a table of their own, beside the names of sections.
+    let tables = || sections.all.iter().enumerate().filter(|(_, section)| section.kind == Kind::Strings);
+    let strings = tables().find(|(at, _)| *at != sections.names as usize).or_else(|| tables().next());
+    let strings = strings.map(|(_, section)| section);
     let mut reader = Reader { source, sections: &sections, problems, strings: Vec::new(), lanes: 0 };
     if let Some(strings) = strings {
         reader.strings = reader.string_table(strings);

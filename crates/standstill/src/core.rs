@@ -138,10 +138,11 @@ fn explain(
     let shown = path.display().to_string();
     let states = standstill_gpu_core::positions(source, &mut dump);
     let mut explained = Explained::default();
+    let card = dump.devices.first().map(|device| device.name.clone()).unwrap_or_default();
     for state in &states {
         let options = standstill_gpu_core::Options { input: &shown, platform };
         let observed = standstill_gpu_core::explain(&dump, state, &options);
-        let known = static_facts(state, &shown, platform, sources);
+        let known = static_facts((state, &card), &shown, platform, sources);
         explained.findings.extend(observed.into_iter().map(|finding| join(finding, &known)));
         if !state.kernel.is_empty() {
             explained.kernels.push(state.kernel.clone());
@@ -163,7 +164,7 @@ fn explain(
         explained.errors.extend(Explained::failed(path, message).errors);
     }
     explained.driver = dump.meta.as_ref().map(driver).unwrap_or_default();
-    explained.device = dump.devices.first().map(|device| device.name.clone()).unwrap_or_default();
+    explained.device = card;
     explained
 }
 
@@ -174,7 +175,7 @@ fn driver(meta: &standstill_gpu_core::Meta) -> String {
 /// What the kernel's code alone says of a launch like this one: its PTX is in the dump when it was compiled with
 /// `-lineinfo`.
 fn static_facts(
-    state: &GridState,
+    (state, card): (&GridState, &str),
     shown: &str,
     platform: Option<standstill_findings::Platform>,
     sources: &DiskSources,
@@ -189,6 +190,7 @@ fn static_facts(
         cluster,
         parameters: state.numbers.iter().filter_map(small).collect(),
         registers: Some(grid.registers),
+        device: standstill_kernel_ir::launch::Device::find(&card.to_ascii_lowercase().replace("nvidia ", "")),
         ..LaunchShape::default()
     };
     let wanted = |symbol: &str| if symbol == state.kernel { vec![shape.clone()] } else { Vec::new() };
@@ -226,12 +228,13 @@ const LAUNCH: [&str; 3] = ["block = ", "grid = ", "cluster = "];
 fn join(observed: Finding, known: &[Finding]) -> Finding {
     let stands =
         |span: &Span| observed.spans.iter().any(|other| other.file == span.file && other.line == span.line);
+    let is_loop = |rule| matches!(rule, Rule::NonTerminatingLoop | Rule::HoistableSpin);
+    let loops = known.iter().filter(|finding| is_loop(finding.rule)).count();
     let about = |finding: &&Finding| {
-        WAITS.contains(&finding.rule)
-            && (finding.rule == observed.rule
-                || matches!(observed.known, Known::Possible { .. })
-                || is_kin(&observed, finding))
-            && finding.spans.iter().any(stands)
+        let named_alike = finding.rule == observed.rule || is_kin(&observed, finding);
+        // A loop is a range of lines; the only loop at fault is the one that threads are in.
+        let only_loop = loops == 1 && is_loop(finding.rule) && is_loop(observed.rule);
+        WAITS.contains(&finding.rule) && named_alike && (only_loop || finding.spans.iter().any(stands))
     };
     // The same rule at the same place comes first.
     let rank = |finding: &&Finding| {
@@ -242,7 +245,10 @@ fn join(observed: Finding, known: &[Finding]) -> Finding {
     let mut joined = reason.clone();
     joined.known = Known::Observed;
     joined.severity = observed.severity.max(joined.severity);
-    joined.notes.insert(0, format!("in the dump: {}", observed.message));
+    let sentence = joined.waits.as_ref().map(|graph| graph.sentence.as_str());
+    if sentence != Some(observed.message.as_str()) {
+        joined.notes.insert(0, format!("in the dump: {}", observed.message));
+    }
     joined.notes.extend(observed.notes);
     // The dump itself says how the kernel was launched.
     joined.assumes.retain(|assumption| !LAUNCH.iter().any(|word| assumption.starts_with(word)));

@@ -6,7 +6,7 @@ use standstill_findings::{Finding, Known, Rule, Span, ThreadRanges};
 
 use crate::code::Place;
 use crate::dump::Dump;
-use crate::position::{Doing, GridState, Group};
+use crate::position::{Count, Doing, GridState, Group};
 
 use super::Options;
 use super::words;
@@ -63,6 +63,13 @@ impl<'a> Scene<'a> {
                 classes.push(group);
                 classes.len() - 1
             });
+            // A group whose registers were dumped speaks for those without.
+            if let Some(speaker) = classes.get_mut(class)
+                && !has_address(&speaker.doing)
+                && has_address(&group.doing)
+            {
+                *speaker = group;
+            }
             for (block, threads) in &group.threads {
                 by_block.entry(*block).or_default().entry(class).or_default().extend(threads);
             }
@@ -170,12 +177,30 @@ impl<'a> Scene<'a> {
     }
 }
 
+fn has_address(doing: &Doing) -> bool {
+    match doing {
+        Doing::Spin { polled, .. } => !polled.is_empty(),
+        Doing::Mbarrier { word, .. } => word.is_some(),
+        Doing::WarpSync { mask, .. } => mask.is_some(),
+        Doing::BlockBarrier { id, count } => id.is_some() && *count != Count::Unknown,
+        _ => true,
+    }
+}
+
 /// Whether two doings are the same but for an address.
-fn alike(a: &Doing, b: &Doing) -> bool {
-    match (a, b) {
+fn alike(one: &Doing, other: &Doing) -> bool {
+    match (one, other) {
         (Doing::Spin { swaps: a, .. }, Doing::Spin { swaps: b, .. }) => a == b,
-        (Doing::Mbarrier { parity: a, .. }, Doing::Mbarrier { parity: b, .. }) => a == b,
-        _ => a == b,
+        (Doing::Mbarrier { parity: a, .. }, Doing::Mbarrier { parity: b, .. }) => {
+            a == b || a.is_none() || b.is_none()
+        }
+        (Doing::WarpSync { operation: a, .. }, Doing::WarpSync { operation: b, .. }) => {
+            a == b && (!has_address(one) || !has_address(other) || one == other)
+        }
+        (Doing::BlockBarrier { .. }, Doing::BlockBarrier { .. }) => {
+            one == other || !has_address(one) || !has_address(other)
+        }
+        _ => one == other,
     }
 }
 
