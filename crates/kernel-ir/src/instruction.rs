@@ -108,6 +108,14 @@ pub enum Op {
         /// How completion is told.
         completion: BulkCompletion,
     },
+    /// `st.async` and `red.async` to shared memory of the cluster: `← address, value…, mbarrier address`. The
+    /// mbarrier's transaction count falls by the bytes written, once they are.
+    AsyncStore {
+        /// How memory is accessed.
+        access: Access,
+        /// What a reduction does to it; a store replaces.
+        reduction: Option<AtomicOperation>,
+    },
     /// `cp.async.bulk.commit_group`.
     BulkCommit,
     /// `cp.async.bulk.wait_group N`: `← N`.

@@ -227,7 +227,7 @@ fn everything_recorded_on_the_card() {
             }
         }
     }
-    assert!(only.is_empty().then_some(at == recording.len()).unwrap_or(true));
+    assert!(!only.is_empty() || at == recording.len());
     let summary = format!(
         "{forms} forms, {values} values compared, {inexact} within a bound, {unknown} forms unknown, {} forms differ",
         wrong.len()

@@ -54,6 +54,10 @@ impl Decoder<'_> {
             | Op::SetMaximumRegisters
             | Op::LifeMark { .. }
             | Op::Hint => return Ok(()),
+            Op::AsyncStore { reduction, .. } => {
+                let name = if reduction.is_some() { "red.async" } else { "st.async" };
+                return Err(self.refuse(instruction, name.to_owned()));
+            }
             Op::Opaque(id) => {
                 let opaque = self.function.opaque.get(id.0 as usize);
                 let name = opaque.map(|opaque| opaque.mnemonic.clone()).unwrap_or_default();

@@ -8,12 +8,37 @@ use crate::lower::words::{Words, elements_of, is_cache_hint, order_of, scope_of,
 /// What a memory opcode means; `None` where a modifier is not known.
 pub(super) fn meaning(mnemonic: &str, words: &Words<'_>) -> Option<Meaning> {
     match mnemonic {
+        "st" | "red" if words.at(0) == "async" => asynchronous(words),
         "ld" | "ldu" | "st" => load_or_store(mnemonic, words),
         "atom" | "red" => atomic(mnemonic, words),
         "prefetch" | "prefetchu" | "discard" | "applypriority" => Some(Meaning::op(Op::Hint, Form::Reads)),
         // Texture and surface reads go through a path of their own, and what they bring is not modelled.
         _ => Some(Meaning::unknown_value()),
     }
+}
+
+/// `st.async` and `red.async` that tell an mbarrier of their end.
+fn asynchronous(words: &Words<'_>) -> Option<Meaning> {
+    let known = |word: &str| {
+        type_of(word).is_some()
+            || space_of(word).is_some()
+            || order_of(word).is_some()
+            || scope_of(word).is_some()
+            || elements_of(word).is_some()
+            || atomic_operation(word).is_some()
+            || matches!(word, "async" | "mbarrier::complete_tx::bytes")
+    };
+    if !words.only(known) || !words.has("mbarrier::complete_tx::bytes") {
+        return None;
+    }
+    // Both take effect relaxed at cluster scope, whatever `.weak` says of the instruction itself.
+    let mut access = access(words, Order::Relaxed, Scope::Cluster)?;
+    (access.order, access.scope) = (Order::Relaxed, Scope::Cluster);
+    if access.space == Space::Generic {
+        access.space = Space::SharedCluster;
+    }
+    let reduction = words.first(atomic_operation);
+    Some(Meaning { ty: access.ty, ..Meaning::op(Op::AsyncStore { access, reduction }, Form::Reads) })
 }
 
 fn load_or_store(mnemonic: &str, words: &Words<'_>) -> Option<Meaning> {
