@@ -1,5 +1,6 @@
 //! Inlining: a kernel with the helpers that synchronise copied into it, so that every rule sees one
-//! control flow graph and a barrier in a helper stands under the condition of its call.
+//! control flow graph and a barrier in a helper stands under the condition of its call. Small helpers that
+//! access memory are copied, too: a payload may be stored in one.
 
 use rustc_hash::FxHashMap;
 use standstill_kernel_ir::{
@@ -13,6 +14,10 @@ const MAXIMUM_DEPTH: u32 = 24;
 
 /// Most instructions a kernel may have after inlining.
 const MAXIMUM_INSTRUCTIONS: usize = 400_000;
+
+/// Most instructions of a helper that is copied only for its accesses to memory, and of a kernel with such.
+const MAXIMUM_ACCESSING: usize = 400;
+const MAXIMUM_WITH_ACCESSING: usize = 20_000;
 
 /// A kernel with its synchronising helpers inlined.
 pub(crate) struct Inlined {
@@ -42,6 +47,8 @@ struct Helper {
     function: Function,
     /// It or something it calls synchronises, or reads memory in a way that others may be waited for.
     synchronises: bool,
+    /// It accesses memory that other threads can see, and is small.
+    accesses: bool,
 }
 
 impl Helpers {
@@ -54,7 +61,9 @@ impl Helpers {
                 if let Some(function) = program.function(FunctionId(id)) {
                     let synchronises = function.instructions.iter().any(|i| synchronises(&i.op))
                         || function.blocks.iter().any(|b| matches!(b.terminator, Terminator::Exit));
-                    functions.insert(id, Helper { function, synchronises });
+                    let accesses = function.instructions.len() <= MAXIMUM_ACCESSING
+                        && function.instructions.iter().any(|i| accesses(&i.op));
+                    functions.insert(id, Helper { function, synchronises, accesses });
                 }
             }
         }
@@ -91,8 +100,9 @@ impl Helpers {
         }
     }
 
-    fn synchronising(&self, id: FunctionId) -> Option<&Function> {
-        self.functions.get(&id.0).filter(|helper| helper.synchronises).map(|helper| &helper.function)
+    /// A helper that is worth copying.
+    fn wanted(&self, id: FunctionId) -> Option<&Helper> {
+        self.functions.get(&id.0).filter(|helper| helper.synchronises || helper.accesses)
     }
 
     /// The body of a helper.
@@ -115,11 +125,21 @@ fn synchronises(op: &Op) -> bool {
     }
 }
 
-/// Copies the synchronising helpers into `kernel`.
+/// Whether an operation is a plain access to memory that other threads can see.
+fn accesses(op: &Op) -> bool {
+    match op {
+        Op::Load(access) | Op::Store(access) => {
+            matches!(access.space, Space::Generic | Space::Global | Space::Shared | Space::SharedCluster)
+        }
+        _ => false,
+    }
+}
+
+/// Copies the helpers that synchronise, and small ones that access memory, into `kernel`.
 pub(crate) fn inline(program: &dyn Program, helpers: &Helpers, kernel: Function) -> Inlined {
     let calls_something = kernel.calls.iter().any(|call| match &call.callee {
         Callee::Direct(id) => {
-            helpers.synchronising(*id).is_some()
+            helpers.wanted(*id).is_some()
                 || program.module().functions.get(id.0 as usize).is_some_and(|header| header.no_return)
         }
         Callee::Indirect(_) => true,
@@ -275,16 +295,21 @@ impl Inliner<'_> {
         let helpers = self.helpers;
         let reason = match function.calls.get(call.0 as usize).map(|call| &call.callee)? {
             Callee::Direct(id) => {
-                let body = helpers.synchronising(*id)?;
-                if self.stack.contains(id) {
+                let helper = helpers.wanted(*id)?;
+                let limit = if helper.synchronises { MAXIMUM_INSTRUCTIONS } else { MAXIMUM_WITH_ACCESSING };
+                let reason = if self.stack.contains(id) {
                     "recursion"
                 } else if depth >= MAXIMUM_DEPTH
-                    || self.out.instructions.len() + body.instructions.len() > MAXIMUM_INSTRUCTIONS
+                    || self.out.instructions.len() + helper.function.instructions.len() > limit
                 {
                     "the call tree is too large"
                 } else {
                     return Some((*id, ""));
+                };
+                if !helper.synchronises {
+                    return None;
                 }
+                reason
             }
             Callee::Indirect(_) => "an indirect call",
             Callee::Unknown(_) => return None,

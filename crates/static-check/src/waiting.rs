@@ -47,6 +47,17 @@ fn hangs() -> PlatformRow {
     ])
 }
 
+/// A wait that no platform ends.
+fn hangs_everywhere() -> PlatformRow {
+    PlatformRow::new(&[
+        (Platform::Nvidia, Outcome::Hangs),
+        (Platform::NvidiaOld, Outcome::Hangs),
+        (Platform::Amd, Outcome::Hangs),
+        (Platform::Others, Outcome::Hangs),
+        (Platform::Specification, Outcome::Undefined),
+    ])
+}
+
 /// What a group waits for.
 enum WaitsFor {
     /// These groups, by their positions.

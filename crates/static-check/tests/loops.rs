@@ -177,3 +177,55 @@ fn locks_between_lanes() {
         &[],
     );
 }
+
+#[test]
+fn counters_that_step_over_the_value_that_ends_them() {
+    let count = |start: &str, step: &str, end: &str| {
+        format!(
+            "{start}\nL: st.volatile.global.u32 [%rd4], %r2;\nadd.s32 %r2, %r2, {step};\nsetp.ne.s32 %p1, %r2, {end};\n\
+             @%p1 bra L;"
+        )
+    };
+    let never = [(ENDLESS, "proved", "@%p1 bra L;")];
+    check(&count("mov.u32 %r2, %r1;", "2", "256"), &never);
+    check(&count("shl.b32 %r2, %r1, 1;", "2", "256"), &[]);
+    check(&count("shl.b32 %r2, %r1, 1;", "-4", "-4096"), &never);
+    // A step without a factor of two comes to every number in the end.
+    check(&count("mov.u32 %r2, %r1;", "3", "256"), &[]);
+    check(&count("mov.u32 %r2, %r1;", "2", "%r9"), &[]);
+}
+
+#[test]
+fn sums_that_stop_before_their_bound() {
+    let sum = |ty: &str, start: &str, step: &str, stays: &str| {
+        format!(
+            "mov.{ty} %f1, {start};\nL: st.volatile.global.{ty} [%rd4], %f1;\nadd.{ty} %f1, %f1, {step};\n\
+             setp.{stays};\n@%p1 bra L;"
+        )
+    };
+    let never = [(ENDLESS, "proved", "@%p1 bra L;")];
+    // Ones stop at 2^24; the bound is 2^25, and 2^24.
+    check(&sum("f32", "0f00000000", "0f3F800000", "lt.f32 %p1, %f1, 0f4C000000"), &never);
+    check(&sum("f32", "0f00000000", "0f3F800000", "gt.f32 %p1, 0f4C000000, %f1"), &never);
+    check(&sum("f32", "0f00000000", "0f3F800000", "lt.f32 %p1, %f1, 0f4B800000"), &[]);
+    // From 2^25 down by ones.
+    check(&sum("f32", "0f4C000000", "0fBF800000", "gt.f32 %p1, %f1, 0f00000000"), &never);
+    check(&sum("f32", "0f4C000000", "%f9", "gt.f32 %p1, %f1, 0f00000000"), &[]);
+}
+
+#[test]
+fn tickets_of_lanes() {
+    let ticket = |choose: &str, inside: &str, behind: &str| {
+        format!(
+            "{choose}\natom.global.add.u32 %r2, [%rd1], 1;\nL: ld.volatile.global.u32 %r3, [%rd2];\n{inside}\n\
+             setp.ne.s32 %p1, %r3, %r2;\n@%p1 bra L;\nadd.s32 %r4, %r2, 1;\n{behind}"
+        )
+    };
+    let pass_on = "st.volatile.global.u32 [%rd2], %r4;";
+    let waits = "L: ld.volatile.global.u32 %r3, [%rd2];";
+    // Without a source a compiler may have moved the release.
+    check(&ticket("", "", pass_on), &[(LOCK, "possible", waits)]);
+    check(&ticket("setp.ne.u32 %p2, %r1, 0;\n@%p2 bra END;", "", pass_on), &[]);
+    check(&ticket("", pass_on, ""), &[]);
+    check(&ticket("", "", "st.volatile.global.u32 [%rd1], %r4;"), &[]);
+}

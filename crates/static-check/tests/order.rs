@@ -123,16 +123,22 @@ fn a_lock_without_fences() {
 #[test]
 fn the_last_block_reads_what_the_others_stored() {
     let count = "atom.global.add.u32 %r3, [%rd2], 1;";
-    let last = |fence: &str| {
+    let last = |fence: &str, behind: &str| {
         format!(
-            "@%p2 bra END;\nst.global.u32 [%rd6], 5;\n{fence}\n{count}\nmov.u32 %r5, %nctaid.x;\n\
+            "@%p2 bra END;\nst.global.u32 [%rd6], 5;\n{fence}\n{count}\n{behind}\nmov.u32 %r5, %nctaid.x;\n\
              add.s32 %r6, %r5, -1;\nsetp.ne.s32 %p3, %r3, %r6;\n@%p3 bra END;\nld.global.u32 %r4, [%rd1];\n\
              st.global.u32 [%rd3], %r4;"
         )
     };
-    check(&last("membar.gl;"), None, &[]);
-    check(&last(""), None, &[("missing-release", count)]);
-    check(&last("membar.cta;"), None, &[("scope-too-narrow", "membar.cta;")]);
+    let fence = "membar.gl;";
+    check(&last(fence, fence), None, &[]);
+    check(&last("", fence), None, &[("missing-release", count)]);
+    check(&last("membar.cta;", fence), None, &[("scope-too-narrow", "membar.cta;")]);
+    check(&last(fence, ""), None, &[("missing-acquire", count)]);
+    check(&last(fence, "fence.acq_rel.cta;"), None, &[("scope-too-narrow", "fence.acq_rel.cta;")]);
+    check(&last("", ""), None, &[("missing-release", count), ("missing-acquire", count)]);
+    // What is read volatile is taken for meant so.
+    check(&last(fence, "").replace("ld.global", "ld.volatile.global"), None, &[]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ mod plan;
 mod value;
 
 use rustc_hash::FxHashMap;
-use standstill_kernel_ir::{BlockId, InstructionId, Op, Order};
+use standstill_kernel_ir::{BlockId, InstructionId, Op, Operand, Order, Special};
 
 use crate::body::Body;
 use crate::launch::Launch;
@@ -244,19 +244,22 @@ pub(crate) fn rehearse(body: &Body, launch: &Launch, warp_operations: bool) -> O
     if (blocks.len() as u64) * u64::from(threads) * (plan.slot_count as u64) > 16_000_000 {
         return None;
     }
+    let together = if global { vec![blocks] } else { one_by_one(body, &plan, launch, &mut result) };
     let mut by_sample: Vec<(i64, Vec<Fault>, Vec<Standstill>)> = Vec::new();
     for sample in SAMPLES {
         let mut found = (sample, Vec::new(), Vec::new());
-        let mut open = vec![Choices { parameter: sample, made: Vec::new() }];
+        let start = Choices { parameter: sample, made: Vec::new() };
+        let mut open: Vec<(&[u32], Choices)> =
+            together.iter().map(|b| (b.as_slice(), start.clone())).collect();
         let mut runs = 0;
         let mut sampled = false;
-        while let Some(choices) = open.pop() {
+        while let Some((blocks, choices)) = open.pop() {
             runs += 1;
             if runs > MAXIMUM_RUNS {
                 result.exhaustive = false;
                 break;
             }
-            let mut machine = Machine::new(body, &plan, launch, &choices, &blocks, grid);
+            let mut machine = Machine::new(body, &plan, launch, &choices, blocks, grid);
             let outcome = machine.run();
             sampled |= machine.sampled;
             result.exhaustive &= !machine.raced;
@@ -265,7 +268,7 @@ pub(crate) fn rehearse(body: &Body, launch: &Launch, warp_operations: bool) -> O
                     for holds in [true, false] {
                         let mut more = choices.clone();
                         more.made.push((value, holds));
-                        open.push(more);
+                        open.push((blocks, more));
                     }
                 }
                 Err(stop) => {
@@ -353,6 +356,32 @@ fn blocks_to_rehearse(
     }
     result.whole_grid = false;
     (vec![0, 1], grid)
+}
+
+/// Blocks that do not wait for each other: one for all where nothing that matters asks for the block's index,
+/// else the first two and the last two of the grid, where bounds bite.
+fn one_by_one(body: &Body, plan: &Plan, launch: &Launch, result: &mut Rehearsal) -> Vec<Vec<u32>> {
+    let asks =
+        body.instructions().any(|(id, instruction)| {
+            plan.instructions.contains(id.0 as usize)
+                && body.function.sources(instruction.operands).iter().any(|source| {
+                    matches!(source, Operand::Special(Special::Ctaid(_) | Special::ClusterId(_)))
+                })
+        });
+    if !asks {
+        return vec![vec![0]];
+    }
+    let Some(grid) = launch.grid else {
+        result.exhaustive = false;
+        return vec![vec![0]];
+    };
+    let count = grid.iter().fold(1u32, |count, &extent| count.saturating_mul(extent.max(1)));
+    let mut blocks: Vec<u32> = vec![0, 1, count.saturating_sub(2), count - 1];
+    blocks.retain(|&block| block < count);
+    blocks.sort_unstable();
+    blocks.dedup();
+    blocks.reverse();
+    blocks.into_iter().map(|block| vec![block]).collect()
 }
 
 /// Whether two choices rest on the same things, so that together they may be impossible.

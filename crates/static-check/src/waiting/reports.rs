@@ -186,6 +186,10 @@ impl State<'_> {
             return self.report_grid_barrier(group);
         }
         let mut finding = self.finding(Rule::WaitCycle, "threads wait for each other".to_string());
+        // Named barriers and warp operations are NVIDIA's own.
+        if groups.iter().all(|group| matches!(group.doing, Doing::Barrier(0) | Doing::Spinning)) {
+            finding.platforms = hangs_everywhere();
+        }
         let mut graph = WaitGraph::default();
         let mut story = String::new();
         let mut writer_clauses = Vec::new();
