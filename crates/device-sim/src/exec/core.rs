@@ -249,3 +249,27 @@ pub(crate) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
 pub(crate) fn nothing(_: &mut Core<'_>, _: &Micro) -> Step {
     Step::Next
 }
+
+/// Something that is compiled for the vector instructions of newer processors as well.
+pub(crate) trait Body {
+    type Output;
+    fn body(core: &mut Core<'_>, op: &Micro) -> Self::Output;
+}
+
+/// A call of a [`Body`].
+struct Vectorised<'a, 'c, B>(&'a mut Core<'c>, &'a Micro, std::marker::PhantomData<B>);
+
+impl<B: Body> pulp::NullaryFnOnce for Vectorised<'_, '_, B> {
+    type Output = B::Output;
+
+    #[inline(always)]
+    fn call(self) -> B::Output {
+        B::body(self.0, self.1)
+    }
+}
+
+/// Calls a body in the form that this processor runs fastest.
+#[inline(always)]
+pub(crate) fn fast<B: Body>(core: &mut Core<'_>, op: &Micro) -> B::Output {
+    core.arch.dispatch(Vectorised(core, op, std::marker::PhantomData::<B>))
+}

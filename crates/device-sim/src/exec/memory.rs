@@ -1,10 +1,10 @@
 //! Loads and stores, for all lanes at once where the addresses allow it.
 
-use std::sync::Arc;
-
 use standstill_kernel_ir::{Access, Space, Type};
 
-use super::core::{Core, Step, lanes};
+use std::marker::PhantomData;
+
+use super::core::{Body, Core, Step, fast, lanes};
 use crate::address;
 use crate::decode::code::{Handler, LANES, Micro, Place, Plane, Row64, Slot};
 use crate::memory::region::{Region, Word};
@@ -39,8 +39,20 @@ pub(crate) fn addresses(core: &Core<'_>, op: &Micro) -> Row64 {
     at
 }
 
-/// The region that all active lanes' elements lie in, with their offsets; `None` where they differ, or where
-/// the careful way is asked for. Offsets of lanes that are not active are those of the first active one.
+/// One bit for each lane.
+const BITS: [u64; LANES] = {
+    let mut bits = [0; LANES];
+    let mut lane = 0;
+    while lane < LANES {
+        bits[lane] = 1 << lane;
+        lane += 1;
+    }
+    bits
+};
+
+/// The region that all active lanes' elements lie in, and whether they are neighbours in the order of the
+/// lanes; `None` where they lie in several, or where the careful way is asked for. The addresses become
+/// offsets, for lanes that are not active that of the first active one.
 #[inline(always)]
 fn common<'c, const SPACE: u8>(
     core: &'c mut Core<'_>,
@@ -48,47 +60,50 @@ fn common<'c, const SPACE: u8>(
     bytes: u64,
 ) -> Option<(&'c Region, bool)> {
     let active = core.active;
-    if active == 0 || core.spy.recording {
+    if core.spy.recording {
         return None;
     }
-    let first = at[active.trailing_zeros() as usize];
+    let first = at[active.trailing_zeros() as usize % LANES];
     let shared =
         SPACE == SHARED || (SPACE == GENERIC && (address::SHARED..address::SHARED_END).contains(&first));
-    let start;
-    let length;
-    let region: &Region;
+    let (start, length, region): (u64, u64, &Region);
     if shared {
-        start = address::SHARED;
-        length = core.block.shared.len() as u64;
-        region = &core.block.shared;
-        if SPACE == SHARED {
-            for lane in 0..LANES {
-                at[lane] &= 0xffff_ffff;
-            }
-        }
+        (start, length, region) = (address::SHARED, core.block.shared.len() as u64, &core.block.shared);
     } else {
-        if SPACE == GENERIC && first < address::SHARED_END && first >= address::PARAMETERS {
+        if SPACE == GENERIC && (address::PARAMETERS..address::SHARED_END).contains(&first) {
             return None;
         }
         let allocation = core.grid.cached(first)?;
-        start = allocation.address;
-        length = allocation.bytes;
-        region = &allocation.region;
+        (start, length, region) = (allocation.address, allocation.bytes, &allocation.region);
     }
     if length < bytes {
         return None;
     }
-    let first = first.wrapping_sub(start) & if SPACE == SHARED { 0xffff_ffff } else { u64::MAX };
+    // Of a shared address only the low 32 bits count.
+    let bits = if SPACE == SHARED { 0xffff_ffff } else { u64::MAX };
+    let first = first.wrapping_sub(start) & bits;
     let last = length - bytes;
-    let mut inside = true;
-    let mut neighbours = true;
-    for lane in 0..LANES {
-        let offset = if active >> lane & 1 != 0 { at[lane].wrapping_sub(start) } else { first };
-        at[lane] = offset;
-        inside &= offset <= last;
-        neighbours &= offset == first.wrapping_add(lane as u64 * bytes);
+    if active == u32::MAX {
+        let mut distance = 0;
+        for lane in 0..LANES {
+            at[lane] = at[lane].wrapping_sub(start) & bits;
+            distance |= at[lane] ^ first.wrapping_add(lane as u64 * bytes);
+        }
+        if distance == 0 {
+            return (first <= last && last - first >= 31 * bytes).then_some((region, true));
+        }
+    } else {
+        for lane in 0..LANES {
+            let offset = at[lane].wrapping_sub(start) & bits;
+            at[lane] = if u64::from(active) & BITS[lane] != 0 { offset } else { first };
+        }
     }
-    inside.then_some((region, neighbours))
+    // Offsets beyond 63 bits are outside in any case, so that a signed comparison serves.
+    let mut outside = 0;
+    for lane in 0..LANES {
+        outside |= (last as i64).wrapping_sub(at[lane] as i64) | at[lane] as i64;
+    }
+    (outside >= 0).then_some((region, false))
 }
 
 /// A type that a register takes an element of memory into.
@@ -153,44 +168,54 @@ fn load<const SPACE: u8, W: Word, const SIGNED: bool, D: Into32or64>(
     core: &mut Core<'_>,
     op: &Micro,
 ) -> Step {
+    let done = fast::<FastLoad<SPACE, W, SIGNED, D>>(core, op);
+    if done { Step::Next } else { slow_load::<SPACE, W, SIGNED, D>(core, op) }
+}
+
+struct FastLoad<const SPACE: u8, W, const SIGNED: bool, D>(PhantomData<(W, D)>);
+
+impl<const SPACE: u8, W: Word, const SIGNED: bool, D: Into32or64> Body for FastLoad<SPACE, W, SIGNED, D> {
+    type Output = bool;
+    #[inline(always)]
+    fn body(core: &mut Core<'_>, op: &Micro) -> bool {
+        fast_load::<SPACE, W, SIGNED, D>(core, op)
+    }
+}
+
+#[inline(always)]
+fn fast_load<const SPACE: u8, W: Word, const SIGNED: bool, D: Into32or64>(
+    core: &mut Core<'_>,
+    op: &Micro,
+) -> bool {
     let mut at = addresses(core, op);
-    let (active, all) = (core.active, core.all_active());
+    let active = core.active;
     let mut out = [D::default(); LANES];
-    let done = match common::<SPACE>(core, &mut at, W::BYTES as u64) {
-        Some((region, true)) if all => match region.load_row::<W>(at[0] as usize) {
-            Some(row) => {
-                for lane in 0..LANES {
-                    out[lane] = D::from_memory(widen::<SIGNED>(row[lane].to_u64(), W::BYTES));
-                }
-                true
-            }
-            None => false,
-        },
-        Some((region, _)) => {
-            let mut good = true;
-            for lane in 0..LANES {
-                match region.load::<W>(at[lane] as usize) {
-                    Some(value) => out[lane] = D::from_memory(widen::<SIGNED>(value.to_u64(), W::BYTES)),
-                    None => good = false,
-                }
-            }
-            good
+    let Some((region, neighbours)) = common::<SPACE>(core, &mut at, W::BYTES as u64) else { return false };
+    let vector = op.c.0 as usize > W::BYTES;
+    if neighbours {
+        let Some(row) = region.load_row::<W>(at[0] as usize) else { return false };
+        for lane in 0..LANES {
+            out[lane] = D::from_memory(widen::<SIGNED>(row[lane].to_u64(), W::BYTES));
         }
-        None => false,
-    };
-    let aligned = op.c.0 as usize <= W::BYTES || at.iter().all(|at| at % u64::from(op.c.0) == 0);
-    if !done || !aligned {
-        return slow_load::<SPACE, W, SIGNED, D>(core, op);
+    } else {
+        let Some(row) = region.gather::<W>(&at) else { return false };
+        for lane in 0..LANES {
+            out[lane] = D::from_memory(widen::<SIGNED>(row[lane].to_u64(), W::BYTES));
+        }
+    }
+    // Allocations are aligned to more than any element, so offsets tell the alignment of addresses.
+    if vector && at.iter().any(|at| at % u64::from(op.c.0.max(1)) != 0) {
+        return false;
     }
     let into = D::destination(core, op.d);
-    if all {
+    if active == u32::MAX {
         *into = out;
     } else {
         for lane in 0..LANES {
-            into[lane] = if active >> lane & 1 != 0 { out[lane] } else { into[lane] };
+            into[lane] = if u64::from(active) & BITS[lane] != 0 { out[lane] } else { into[lane] };
         }
     }
-    Step::Next
+    true
 }
 
 fn space_of(space: u8) -> Space {
@@ -223,24 +248,44 @@ fn slow_load<const SPACE: u8, W: Word, const SIGNED: bool, D: Into32or64>(
 
 /// `[a + x] ← d`; `c` holds the bytes that the address must be a multiple of.
 fn store<const SPACE: u8, W: Word, S: Into32or64>(core: &mut Core<'_>, op: &Micro) -> Step {
-    let mut at = addresses(core, op);
-    let (active, full) = (core.active, core.active == u32::MAX);
-    let values = *S::source(core, op.d);
-    let aligned = op.c.0 as usize <= W::BYTES || at.iter().all(|at| at % u64::from(op.c.0) == 0);
-    let done = aligned
-        && match common::<SPACE>(core, &mut at, W::BYTES as u64) {
-            Some((region, true)) if full => {
-                let row = values.map(|value| W::from_u64(value.to_memory()));
-                region.store_row(at[0] as usize, &row)
-            }
-            // Nothing may be written when one of them cannot be.
-            Some((region, _)) if at.iter().all(|at| at % W::BYTES as u64 == 0) => lanes(active)
-                .fold(true, |good, lane| {
-                    region.store(at[lane] as usize, W::from_u64(values[lane].to_memory())) && good
-                }),
-            _ => false,
-        };
+    let done = fast::<FastStore<SPACE, W, S>>(core, op);
     if done { Step::Next } else { slow_store::<SPACE, W, S>(core, op) }
+}
+
+struct FastStore<const SPACE: u8, W, S>(PhantomData<(W, S)>);
+
+impl<const SPACE: u8, W: Word, S: Into32or64> Body for FastStore<SPACE, W, S> {
+    type Output = bool;
+    #[inline(always)]
+    fn body(core: &mut Core<'_>, op: &Micro) -> bool {
+        fast_store::<SPACE, W, S>(core, op)
+    }
+}
+
+#[inline(always)]
+fn fast_store<const SPACE: u8, W: Word, S: Into32or64>(core: &mut Core<'_>, op: &Micro) -> bool {
+    let mut at = addresses(core, op);
+    let active = core.active;
+    let values = *S::source(core, op.d);
+    let align = u64::from(op.c.0.max(W::BYTES as u32));
+    let Some((region, neighbours)) = common::<SPACE>(core, &mut at, W::BYTES as u64) else { return false };
+    // Nothing may be written when one of them cannot be.
+    let mut misaligned = 0;
+    for lane in 0..LANES {
+        misaligned |= at[lane];
+    }
+    if misaligned & (align - 1) != 0 {
+        return false;
+    }
+    if neighbours {
+        let row = values.map(|value| W::from_u64(value.to_memory()));
+        return region.store_row(at[0] as usize, &row);
+    }
+    let mut good = true;
+    for lane in lanes(active) {
+        good &= region.store(at[lane] as usize, W::from_u64(values[lane].to_memory()));
+    }
+    good
 }
 
 #[cold]
@@ -379,9 +424,4 @@ pub(crate) fn element_bytes(ty: Type) -> Option<u32> {
         bits @ (8 | 16 | 32 | 64) => Some(bits / 8),
         _ => None,
     }
-}
-
-/// Keeps a region alive while it is used beside a borrowed core.
-pub(crate) fn share(region: &Arc<Region>) -> Arc<Region> {
-    Arc::clone(region)
 }

@@ -9,7 +9,9 @@ use standstill_kernel_ir::{
     Arithmetic, ArithmeticFlags as Flags, BooleanOperation, Comparison, Operation, Type,
 };
 
-use super::core::{Core, Step};
+use std::marker::PhantomData;
+
+use super::core::{Body, Core, Step, fast};
 use crate::decode::code::{Handler, LANES, Micro, Plane};
 
 /// One bit for each lane.
@@ -70,24 +72,54 @@ impl Element for u64 {
     }
 }
 
+struct WideUnary<F>(PhantomData<F>);
+
+impl<F: Function<1>> Body for WideUnary<F>
+where
+    F::From: Element,
+    F::To: Element,
+{
+    type Output = ();
+    #[inline(always)]
+    fn body(core: &mut Core<'_>, op: &Micro) {
+        let a = *F::From::source(core, op.a);
+        let mut out = [F::To::default(); LANES];
+        for lane in 0..LANES {
+            out[lane] = F::apply([a[lane]]);
+        }
+        let (active, all) = (core.active, core.all_active());
+        store(F::To::destination(core, op.d), &out, active, all);
+    }
+}
+
 fn unary<F: Function<1>>(core: &mut Core<'_>, op: &Micro) -> Step
 where
     F::From: Element,
     F::To: Element,
 {
-    core.arch.dispatch(
-        #[inline(always)]
-        || {
-            let a = *F::From::source(core, op.a);
-            let mut out = [F::To::default(); LANES];
-            for lane in 0..LANES {
-                out[lane] = F::apply([a[lane]]);
-            }
-            let (active, all) = (core.active, core.all_active());
-            store(F::To::destination(core, op.d), &out, active, all);
-        },
-    );
+    fast::<WideUnary<F>>(core, op);
     Step::Next
+}
+
+struct WideBinary<F>(PhantomData<F>);
+
+impl<F: Function<2>> Body for WideBinary<F>
+where
+    F::From: Element,
+    F::To: Element,
+{
+    type Output = ();
+    #[inline(always)]
+    fn body(core: &mut Core<'_>, op: &Micro) {
+        let a = F::From::source(core, op.a);
+        let b = F::From::source(core, op.b);
+        let mut out = [F::To::default(); LANES];
+        for lane in 0..LANES {
+            out[lane] = F::apply([a[lane], b[lane]]);
+        }
+        let (active, all) = (core.active, core.all_active());
+        store(F::To::destination(core, op.d), &out, active, all);
+    }
 }
 
 fn binary<F: Function<2>>(core: &mut Core<'_>, op: &Micro) -> Step
@@ -95,20 +127,30 @@ where
     F::From: Element,
     F::To: Element,
 {
-    core.arch.dispatch(
-        #[inline(always)]
-        || {
-            let a = F::From::source(core, op.a);
-            let b = F::From::source(core, op.b);
-            let mut out = [F::To::default(); LANES];
-            for lane in 0..LANES {
-                out[lane] = F::apply([a[lane], b[lane]]);
-            }
-            let (active, all) = (core.active, core.all_active());
-            store(F::To::destination(core, op.d), &out, active, all);
-        },
-    );
+    fast::<WideBinary<F>>(core, op);
     Step::Next
+}
+
+struct WideTernary<F>(PhantomData<F>);
+
+impl<F: Function<3>> Body for WideTernary<F>
+where
+    F::From: Element,
+    F::To: Element,
+{
+    type Output = ();
+    #[inline(always)]
+    fn body(core: &mut Core<'_>, op: &Micro) {
+        let a = F::From::source(core, op.a);
+        let b = F::From::source(core, op.b);
+        let c = F::From::source(core, op.c);
+        let mut out = [F::To::default(); LANES];
+        for lane in 0..LANES {
+            out[lane] = F::apply([a[lane], b[lane], c[lane]]);
+        }
+        let (active, all) = (core.active, core.all_active());
+        store(F::To::destination(core, op.d), &out, active, all);
+    }
 }
 
 fn ternary<F: Function<3>>(core: &mut Core<'_>, op: &Micro) -> Step
@@ -116,42 +158,34 @@ where
     F::From: Element,
     F::To: Element,
 {
-    core.arch.dispatch(
-        #[inline(always)]
-        || {
-            let a = F::From::source(core, op.a);
-            let b = F::From::source(core, op.b);
-            let c = F::From::source(core, op.c);
-            let mut out = [F::To::default(); LANES];
-            for lane in 0..LANES {
-                out[lane] = F::apply([a[lane], b[lane], c[lane]]);
-            }
-            let (active, all) = (core.active, core.all_active());
-            store(F::To::destination(core, op.d), &out, active, all);
-        },
-    );
+    fast::<WideTernary<F>>(core, op);
     Step::Next
 }
 
 /// `mad.wide`: narrow factors, a wide addend.
+struct WideWidening<const SIGNED: bool>;
+
+impl<const SIGNED: bool> Body for WideWidening<SIGNED> {
+    type Output = ();
+    #[inline(always)]
+    fn body(core: &mut Core<'_>, op: &Micro) {
+        let (a, b, c) = (core.narrow(op.a), core.narrow(op.b), core.wide(op.c));
+        let mut out = [0; LANES];
+        for lane in 0..LANES {
+            let product = if SIGNED {
+                i64::from(a[lane] as i32).wrapping_mul(i64::from(b[lane] as i32)) as u64
+            } else {
+                u64::from(a[lane]) * u64::from(b[lane])
+            };
+            out[lane] = product.wrapping_add(c[lane]);
+        }
+        let (active, all) = (core.active, core.all_active());
+        store(core.wide_mut(op.d), &out, active, all);
+    }
+}
+
 fn widening<const SIGNED: bool>(core: &mut Core<'_>, op: &Micro) -> Step {
-    core.arch.dispatch(
-        #[inline(always)]
-        || {
-            let (a, b, c) = (core.narrow(op.a), core.narrow(op.b), core.wide(op.c));
-            let mut out = [0; LANES];
-            for lane in 0..LANES {
-                let product = if SIGNED {
-                    i64::from(a[lane] as i32).wrapping_mul(i64::from(b[lane] as i32)) as u64
-                } else {
-                    u64::from(a[lane]) * u64::from(b[lane])
-                };
-                out[lane] = product.wrapping_add(c[lane]);
-            }
-            let (active, all) = (core.active, core.all_active());
-            store(core.wide_mut(op.d), &out, active, all);
-        },
-    );
+    fast::<WideWidening<SIGNED>>(core, op);
     Step::Next
 }
 
@@ -161,40 +195,50 @@ trait Compare {
     fn holds(a: Self::From, b: Self::From) -> bool;
 }
 
+struct WideCompare<F>(PhantomData<F>);
+
+impl<F: Compare> Body for WideCompare<F> {
+    type Output = ();
+    #[inline(always)]
+    fn body(core: &mut Core<'_>, op: &Micro) {
+        let a = F::From::source(core, op.a);
+        let b = F::From::source(core, op.b);
+        let mut bits = [0u32; LANES];
+        for lane in 0..LANES {
+            bits[lane] = if F::holds(a[lane], b[lane]) { BITS[lane] } else { 0 };
+        }
+        let mut value = 0;
+        for bit in bits {
+            value |= bit;
+        }
+        core.set_predicate(op.d, value);
+    }
+}
+
 fn compare<F: Compare>(core: &mut Core<'_>, op: &Micro) -> Step {
-    core.arch.dispatch(
-        #[inline(always)]
-        || {
-            let a = F::From::source(core, op.a);
-            let b = F::From::source(core, op.b);
-            let mut bits = [0u32; LANES];
-            for lane in 0..LANES {
-                bits[lane] = if F::holds(a[lane], b[lane]) { BITS[lane] } else { 0 };
-            }
-            let mut value = 0;
-            for bit in bits {
-                value |= bit;
-            }
-            core.set_predicate(op.d, value);
-        },
-    );
+    fast::<WideCompare<F>>(core, op);
     Step::Next
 }
 
+struct WideChoose<T>(PhantomData<T>);
+
+impl<T: Element> Body for WideChoose<T> {
+    type Output = ();
+    #[inline(always)]
+    fn body(core: &mut Core<'_>, op: &Micro) {
+        let chosen = core.predicate(op.c);
+        let (a, b) = (T::source(core, op.a), T::source(core, op.b));
+        let mut out = [T::default(); LANES];
+        for lane in 0..LANES {
+            out[lane] = if chosen & BITS[lane] != 0 { a[lane] } else { b[lane] };
+        }
+        let (active, all) = (core.active, core.all_active());
+        store(T::destination(core, op.d), &out, active, all);
+    }
+}
+
 fn choose<T: Element>(core: &mut Core<'_>, op: &Micro) -> Step {
-    core.arch.dispatch(
-        #[inline(always)]
-        || {
-            let chosen = core.predicate(op.c);
-            let (a, b) = (T::source(core, op.a), T::source(core, op.b));
-            let mut out = [T::default(); LANES];
-            for lane in 0..LANES {
-                out[lane] = if chosen & BITS[lane] != 0 { a[lane] } else { b[lane] };
-            }
-            let (active, all) = (core.active, core.all_active());
-            store(T::destination(core, op.d), &out, active, all);
-        },
-    );
+    fast::<WideChoose<T>>(core, op);
     Step::Next
 }
 
@@ -295,29 +339,34 @@ functions! {
     DoubleAbsolute(a): u64 => u64 = a & !(1 << 63);
 }
 
+struct WideDouble<const N: usize, F>(PhantomData<F>);
+
+impl<const N: usize, F: Function<N, From = u64, To = u64>> Body for WideDouble<N, F> {
+    type Output = bool;
+    #[inline(always)]
+    fn body(core: &mut Core<'_>, op: &Micro) -> bool {
+        let rows = [op.a, op.b, op.c];
+        let mut values = [[0u64; LANES]; N];
+        for (row, slot) in values.iter_mut().zip(rows) {
+            *row = *core.wide(slot);
+        }
+        let mut out = [0; LANES];
+        let mut ordinary = true;
+        for lane in 0..LANES {
+            out[lane] = F::apply(values.map(|row| row[lane]));
+            ordinary &= !g(out[lane]).is_nan();
+        }
+        if ordinary {
+            let (active, all) = (core.active, core.all_active());
+            store(core.wide_mut(op.d), &out, active, all);
+        }
+        ordinary
+    }
+}
+
 /// Double precision keeps the payload of NaNs, which the general form knows about.
 fn double<const N: usize, F: Function<N, From = u64, To = u64>>(core: &mut Core<'_>, op: &Micro) -> Step {
-    let clean = core.arch.dispatch(
-        #[inline(always)]
-        || {
-            let rows = [op.a, op.b, op.c];
-            let mut values = [[0u64; LANES]; N];
-            for (row, slot) in values.iter_mut().zip(rows) {
-                *row = *core.wide(slot);
-            }
-            let mut out = [0; LANES];
-            let mut ordinary = true;
-            for lane in 0..LANES {
-                out[lane] = F::apply(values.map(|row| row[lane]));
-                ordinary &= !g(out[lane]).is_nan();
-            }
-            if ordinary {
-                let (active, all) = (core.active, core.all_active());
-                store(core.wide_mut(op.d), &out, active, all);
-            }
-            ordinary
-        },
-    );
+    let clean = fast::<WideDouble<N, F>>(core, op);
     if clean { Step::Next } else { super::general::arithmetic(core, op) }
 }
 

@@ -164,6 +164,27 @@ impl Region {
         Some(row)
     }
 
+    /// Reads 32 elements; `None` when one of them lies outside or is not aligned.
+    #[inline(always)]
+    pub(crate) fn gather<W: Word>(&self, offsets: &[u64; 32]) -> Option<[W; 32]> {
+        let mut last = 0;
+        let mut bits = self.base.addr() as u64;
+        for &offset in offsets {
+            last = last.max(offset);
+            bits |= offset;
+        }
+        let inside = last.checked_add(W::BYTES as u64).is_some_and(|end| end <= self.length as u64);
+        if !inside || bits % W::BYTES as u64 != 0 {
+            return None;
+        }
+        let mut row = [W::default(); 32];
+        for (element, &offset) in row.iter_mut().zip(offsets) {
+            // SAFETY: no offset is beyond the last, which lies inside; base and offsets are aligned.
+            *element = unsafe { W::load(self.base.add(offset as usize)) };
+        }
+        Some(row)
+    }
+
     /// Writes 32 neighbouring elements; false outside or where they are not aligned.
     #[inline(always)]
     pub(crate) fn store_row<W: Word>(&self, offset: usize, row: &[W; 32]) -> bool {
