@@ -1,0 +1,194 @@
+//! Core dumps of an H200: where threads stood, as the debugger says, and what is concluded from it.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use standstill_findings::{Finding, Severity};
+use standstill_gpu_core::{Doing, Options, explain, positions, read};
+
+/// One line of `expected.tsv`.
+struct Expected {
+    name: String,
+    rules: Vec<String>,
+    lines: Vec<u32>,
+    /// Whether the dump alone decides it.
+    by_dump: bool,
+}
+
+fn expected() -> Vec<Expected> {
+    let table = std::fs::read_to_string(common::folder().join("expected.tsv")).unwrap();
+    let row = |line: &str| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [name, rules, lines, by] = fields.as_slice() else { panic!("{line}") };
+        Expected {
+            name: (*name).to_owned(),
+            rules: rules.split(',').map(str::to_owned).collect(),
+            lines: lines.split(',').map(|line| line.parse().unwrap()).collect(),
+            by_dump: *by == "dump",
+        }
+    };
+    table.lines().map(row).collect()
+}
+
+fn findings(name: &str) -> Vec<Finding> {
+    let bytes = common::dump(name);
+    let source = bytes.as_slice();
+    let mut dump = read(&source).unwrap();
+    let states = positions(&source, &mut dump);
+    assert_eq!(dump.problems.kept(), [], "{name}");
+    let options = Options { input: name, platform: None };
+    states.iter().flat_map(|state| explain(&dump, state, &options)).collect()
+}
+
+#[test]
+fn the_rule_and_the_line_are_right() {
+    for case in expected().into_iter().filter(|case| case.by_dump) {
+        let found = findings(&case.name);
+        let right = |finding: &Finding| {
+            let line = finding.primary_span().map_or(0, |span| span.line);
+            case.rules.iter().any(|rule| rule == finding.rule.name()) && case.lines.contains(&line)
+        };
+        let said: Vec<String> = found.iter().map(words).collect();
+        assert!(found.iter().any(right), "{}: {}", case.name, said.join("\n"));
+        assert!(found.iter().all(|f| f.severity >= Severity::Warning), "{}: {}", case.name, said.join("\n"));
+    }
+}
+
+#[test]
+fn every_finding_points_at_one_place() {
+    for case in expected() {
+        for finding in findings(&case.name) {
+            let primary = finding.spans.iter().filter(|span| span.primary).count();
+            assert_eq!(primary, 1, "{}: {}", case.name, words(&finding));
+        }
+    }
+}
+
+/// Program counters with how many threads stood there, from the debugger's table of threads: each row has two
+/// positions, a count and an address.
+fn debuggers_threads(transcript: &str) -> BTreeMap<u64, u64> {
+    let mut rows = BTreeMap::new();
+    let table =
+        transcript.lines().skip_while(|line| !line.contains("BlockIdx ThreadIdx To BlockIdx")).skip(1);
+    for line in table {
+        let fields: Vec<&str> = line.trim_start_matches('*').split_whitespace().collect();
+        if fields.first() == Some(&"Kernel") {
+            continue;
+        }
+        let [a, b, c, d, count, pc, ..] = fields.as_slice() else { break };
+        if ![a, b, c, d].iter().all(|field| field.starts_with('(')) {
+            break;
+        }
+        let pc = u64::from_str_radix(pc.trim_start_matches("0x"), 16).unwrap();
+        *rows.entry(pc).or_default() += count.parse::<u64>().unwrap();
+    }
+    rows
+}
+
+#[test]
+fn threads_stand_where_the_debugger_says() {
+    let mut compared = 0;
+    for case in expected() {
+        let Some(transcript) = common::unpack(&format!("{}.cudagdb.txt.gz", case.name)) else { continue };
+        let said = debuggers_threads(&String::from_utf8_lossy(&transcript));
+        let bytes = common::dump(&case.name);
+        let dump = read(&bytes.as_slice()).unwrap();
+        let mut stood: BTreeMap<u64, u64> = BTreeMap::new();
+        let blocks = dump.devices.iter().flat_map(|device| &device.blocks);
+        for warp in blocks.flat_map(|block| &block.warps) {
+            for lane in warp.lanes.iter().filter(|lane| warp.valid >> lane.lane & 1 == 1) {
+                *stood.entry(lane.pc).or_default() += 1;
+            }
+        }
+        assert_eq!(stood, said, "{}", case.name);
+        compared += 1;
+    }
+    assert!(compared > 50, "{compared}");
+}
+
+#[test]
+fn a_pruned_dump_says_the_same() {
+    let bytes = common::dump("whole");
+    let small = standstill_gpu_core::prune(&bytes.as_slice(), 1).unwrap();
+    assert!(small.len() < bytes.len() / 2);
+    let text = |bytes: &[u8]| {
+        let mut dump = read(&bytes).unwrap();
+        let states = positions(&bytes, &mut dump);
+        let options = Options { input: "dump", platform: None };
+        let findings: Vec<Finding> =
+            states.iter().flat_map(|state| explain(&dump, state, &options)).collect();
+        findings.iter().map(words).collect::<String>()
+    };
+    assert_eq!(text(&small), text(&bytes));
+}
+
+#[test]
+fn the_header_of_a_dump_is_read() {
+    let bytes = common::dump("whole");
+    let dump = read(&bytes.as_slice()).unwrap();
+    let meta = dump.meta.unwrap();
+    assert_eq!((meta.driver, meta.cuda), ((580, 159), (13, 0)));
+    let device = dump.devices.first().unwrap();
+    assert_eq!((device.name.as_str(), device.sm_type.as_str()), ("NVIDIA H200", "sm_90"));
+    assert_eq!((device.multiprocessors, device.capability), (132, (9, 0)));
+    let grid = device.grids.first().unwrap();
+    assert_eq!((grid.grid_dim, grid.block_dim), ([1, 1, 1], [256, 1, 1]));
+    let block = device.blocks.first().unwrap();
+    assert_eq!((block.warps.len(), block.shared.map(|shared| shared.size)), (8, Some(1664)));
+}
+
+#[test]
+fn a_full_card_is_seen_as_full() {
+    let bytes = common::dump("huge_grid_barrier");
+    let source = bytes.as_slice();
+    let mut dump = read(&source).unwrap();
+    let states = positions(&source, &mut dump);
+    let state = states.first().unwrap();
+    assert_eq!((state.blocks.len(), state.finished(), state.not_begun()), (1056, 0, 38944));
+    let spins = |doing: &Doing| matches!(doing, Doing::Spin { .. });
+    let spinning: u64 =
+        state.groups.iter().filter(|group| spins(&group.doing)).map(|group| group.len()).sum();
+    assert_eq!(spinning, 1056);
+}
+
+/// The wording, to the letter.
+#[test]
+fn explanations() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| {
+        for case in expected() {
+            let text: String = findings(&case.name).iter().map(words).collect();
+            insta::assert_snapshot!(case.name, text);
+        }
+    });
+}
+
+fn words(finding: &Finding) -> String {
+    let mut text = String::new();
+    let rule = format!("{} {}", finding.rule.code(), finding.rule.name());
+    let _ =
+        writeln!(text, "{} [{rule}] {}: {}", finding.severity.word(), finding.known.word(), finding.message);
+    if let standstill_findings::Known::Possible { reason } = &finding.known {
+        let _ = writeln!(text, "  possible: {reason}");
+    }
+    for span in &finding.spans {
+        let file = span.file.rsplit('/').next().unwrap_or_default();
+        let mark = if span.primary { "->" } else { "  " };
+        let _ = writeln!(text, "  {mark} {file}:{} {}", span.line, span.label);
+    }
+    for note in &finding.notes {
+        let _ = writeln!(text, "  note: {note}");
+    }
+    for assumption in &finding.assumes {
+        let _ = writeln!(text, "  assumes: {assumption}");
+    }
+    for wait in finding.waits.iter().flat_map(|graph| graph.cycle_words()) {
+        let _ = writeln!(text, "  waits: {wait}");
+    }
+    let _ = writeln!(text, "  help: {}", finding.help);
+    text
+}
