@@ -1,8 +1,13 @@
-//! What a test that was stopped stood on, as text.
+//! What a test that was stopped stood on, as text: the card's side by its core dump, the host's by its stacks.
 
 use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
 
-use standstill_supervisor::{Captured, Observer, describe};
+use standstill_gpu_core::{Options, Source, explain, positions, read};
+use standstill_report::{Report, SourceText, Sources, TextOptions, merge, render_text};
+use standstill_supervisor::{Captured, Dump, Observer, describe};
 
 /// Keeps the text.
 #[derive(Debug, Default)]
@@ -12,11 +17,45 @@ pub(crate) struct Explanation {
 
 impl Observer for Explanation {
     fn captured(&mut self, captured: &Captured) {
+        let mut report = Report::default();
         for dump in &captured.dumps {
             if let Some(error) = &dump.error {
                 let _ = writeln!(self.text, "  no whole GPU core dump of process {}: {error}", dump.pid);
             }
+            if dump.bytes > 0
+                && let Err(error) = add(dump, &mut report)
+            {
+                let _ = writeln!(self.text, "  the GPU core dump of process {}: {error}", dump.pid);
+            }
         }
+        let options = TextOptions { quiet: true, ..TextOptions::default() };
+        self.text.push_str(&render_text(&report, &OnDisk, options));
         self.text.push_str(&describe(&captured.stacks));
+    }
+}
+
+/// Adds what a dump says.
+fn add(dump: &Dump, report: &mut Report) -> Result<(), String> {
+    let bytes = fs::read(&dump.core).map_err(|error| error.to_string())?;
+    let source: &dyn Source = &bytes.as_slice();
+    let mut core = read(source).map_err(|error| error.to_string())?;
+    let name = format!("process {}", dump.pid);
+    let options = Options { input: &name, platform: None };
+    let states = positions(source, &mut core);
+    let findings = states.iter().flat_map(|state| explain(&core, state, &options)).collect();
+    report.findings.extend(merge(&name, findings));
+    Ok(())
+}
+
+/// Source files, read when they are shown.
+#[derive(Debug)]
+struct OnDisk;
+
+impl Sources for OnDisk {
+    fn text(&self, file: &str) -> Option<Arc<SourceText>> {
+        const LARGEST: u64 = 64 << 20;
+        let small = Path::new(file).metadata().is_ok_and(|metadata| metadata.len() <= LARGEST);
+        let bytes = small.then(|| fs::read(file).ok()).flatten()?;
+        Some(Arc::new(String::from_utf8_lossy(&bytes).into_owned().into()))
     }
 }

@@ -116,7 +116,7 @@ fn one_frame(memory: &Memory, layout: &Layout, frame: u64) -> Option<PythonFrame
     let function = memory.string(layout, memory.word(code + layout.qualified_name)?)?;
     let first_line = i32::from_ne_bytes(memory.bytes(code + layout.first_line)?);
     let instruction = memory.word(frame + layout.instruction)?;
-    let offset = instruction.checked_sub(code + layout.instructions).unwrap_or(0);
+    let offset = instruction.saturating_sub(code + layout.instructions);
     let table = memory.word(code + layout.line_table)?;
     let length = memory.word(table + layout::BYTES_LENGTH)?;
     let mut entries = vec![0; usize::try_from(length).ok().filter(|length| *length < 1 << 20)?];

@@ -213,7 +213,8 @@ pub fn run(plan: Plan, observer: &mut dyn Observer) -> Result<Outcome, StartErro
         let _ = set_child_subreaper(Some(rustix::process::getpid()));
     }
     let program = command.get_program().to_owned();
-    let child = system::spawn(&mut command, signals.as_ref().map(Signals::before)).map_err(|error| StartError::starting(&program, error))?;
+    let child = system::spawn(&mut command, signals.as_ref().map(Signals::before))
+        .map_err(|error| StartError::starting(&program, error))?;
     let leader = i32::try_from(child.id()).unwrap_or(0);
     guard.protect(leader);
     let members = Members { leader, mark, adopts: owns_process.then_some(guard.pid()) };
@@ -240,7 +241,7 @@ pub fn run(plan: Plan, observer: &mut dyn Observer) -> Result<Outcome, StartErro
         ended: None,
         before: Vec::new(),
     };
-    let outcome = watch.to_the_end(observer);
+    let outcome = watch.see_it_end(observer);
     watch.terminal.take_back();
     watch.reap();
     Ok(outcome)
@@ -269,7 +270,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn to_the_end(&mut self, observer: &mut dyn Observer) -> Outcome {
+    fn see_it_end(&mut self, observer: &mut dyn Observer) -> Outcome {
         let (reason, dumps) = match self.wait(observer) {
             None => return self.ended_by_itself(),
             Some(stop) => stop,

@@ -1,5 +1,7 @@
 //! Dumps on demand, with a stand-in for the driver.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
+
 mod common;
 
 use std::process::Command;
@@ -78,4 +80,16 @@ fn a_program_that_makes_progress_runs_on() {
     let outcome = run(plan, &mut keep).unwrap();
     assert!(keep.judged >= 2);
     assert_eq!(outcome.stopped, Some(Reason::TimeLimit(5 * LIMIT)));
+}
+
+/// Writes fail as on a full disk: the limit on the size of files stands in for it.
+#[test]
+fn a_disk_that_is_full_does_not_hang() {
+    let program = compiled("dumping").display().to_string();
+    let mut keep = Keep::default();
+    let command = common::shell(&format!("ulimit -f 64; trap '' XFSZ; exec {program} disk"));
+    let outcome = run(plan(command, LIMIT), &mut keep).unwrap();
+    assert!(outcome.remaining.is_empty());
+    let (_, bytes, _, error) = &keep.dumps[0];
+    assert!(*bytes > 0 && error.starts_with("the driver stopped writing after "), "{bytes} {error}");
 }

@@ -1,5 +1,7 @@
 //! Programs that behave badly, each in its way: nothing hangs, and nothing is left running.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
+
 mod common;
 
 use std::process::{Command, Stdio};

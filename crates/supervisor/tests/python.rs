@@ -1,5 +1,7 @@
 //! Python lines of a stopped program, for every Python that is installed here.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
+
 mod common;
 
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
 //! What the tests share: compiling stand-in programs, and looking for what is left.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used, reason = "each test program uses a part of it")]
 
 use std::path::PathBuf;
 use std::process::Command;
