@@ -15,7 +15,7 @@ use crate::body::{Base, Body};
 use crate::inline::is_shared;
 use crate::kernel::Kernel;
 use crate::order::flags::{can_end_spin, constant_at};
-use crate::words::{agreeing, sentence};
+use crate::words::{agreeing, sentence, with_article};
 
 /// Fewest registers a thread can be given; with them a card holds the most blocks.
 const FEWEST_REGISTERS: u32 = 16;
@@ -295,7 +295,7 @@ fn report(kernel: &Kernel<'_>, wait: &Wait) -> Finding {
                     `cooperative_groups::this_grid().sync()`"
             .into();
     let cards = |device: Device| match shape.device {
-        Some(_) => format!("a {}", device.name),
+        Some(_) => with_article(device.name),
         None => "any known card".to_string(),
     };
     match (grid, most) {
@@ -344,9 +344,9 @@ fn report(kernel: &Kernel<'_>, wait: &Wait) -> Finding {
                 }
                 (Some(_), None, _) => "the card is not known (`--gpu`)".into(),
                 (Some(grid), Some(device), Some((_, capacity))) => format!(
-                    "{grid} blocks fit on a {} only if at most {registers} registers per thread are used \
-                     (it would hold {capacity})",
-                    device.name
+                    "{grid} blocks fit on {} only if at most {registers} registers per thread are used (it would \
+                     hold {capacity})",
+                    with_article(device.name)
                 ),
                 _ => "the capacity is not known".into(),
             };
@@ -356,8 +356,8 @@ fn report(kernel: &Kernel<'_>, wait: &Wait) -> Finding {
             {
                 finding.known = Known::Proved;
                 finding.message = format!(
-                    "{what}: {grid} of the {capacity} blocks that a {} holds at {registers} registers per thread",
-                    device.name
+                    "{what}: {grid} of the {capacity} blocks that {} holds at {registers} registers per thread",
+                    with_article(device.name)
                 );
             }
         }

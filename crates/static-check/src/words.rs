@@ -33,6 +33,12 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
+/// «a t4», «an h200»: a name whose letters are spoken one by one.
+pub(crate) fn with_article(name: &str) -> String {
+    let vowel = name.chars().next().is_some_and(|c| "aefhilmnorsx".contains(c.to_ascii_lowercase()));
+    format!("{} {name}", if vowel { "an" } else { "a" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +59,7 @@ mod tests {
             let who = ThreadRanges::from_members(0..threads);
             assert_eq!(sentence("thread", &who, predicate), expected);
         }
+        assert_eq!((with_article("t4"), with_article("h200")), ("a t4".into(), "an h200".into()));
         assert_eq!((count(1, "arrival"), count(2, "arrival")), ("1 arrival".into(), "2 arrivals".into()));
     }
 }
