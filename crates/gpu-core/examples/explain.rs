@@ -1,5 +1,7 @@
 //! Prints one line for each finding of core dumps: `explain FILE…`.
 
+#![allow(clippy::print_stdout)]
+
 use standstill_gpu_core::{Options, explain, positions, read};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,5 +1,7 @@
 //! Prints where the threads of a core dump stood: `positions FILE…`, for comparing with a debugger.
 
+#![allow(clippy::print_stdout)]
+
 use standstill_findings::ThreadRanges;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -3,6 +3,8 @@
 //! The structure stays: every block, warp and thread with its program counter. Registers, shared memory and the
 //! like stay for the first BLOCKS blocks (all of them unless given). Compress the result with gzip.
 
+#![allow(clippy::print_stdout)]
+
 use std::io;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,5 +1,7 @@
 //! Prints the PTX that a core dump carries, with its line directives put back: `ptx FILE`.
 
+#![allow(clippy::print_stdout)]
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     for path in std::env::args().skip(1) {
         let bytes = std::fs::read(&path)?;

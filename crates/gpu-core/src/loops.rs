@@ -102,12 +102,10 @@ fn describe(body: &[Instruction], first: u64, last: u64) -> Loop {
         .flat_map(|(start, count)| start..=start.saturating_add(count - 1))
         .collect();
     let loaded = |(pc, register): (u64, u8)| {
-        let before = body.iter().filter(|instruction| instruction.pc < pc);
-        let last = before
-            .filter(|i| {
-                i.writes().is_some_and(|(first, n)| (first..first.saturating_add(n)).contains(&register))
-            })
-            .last();
+        let writes = |i: &&Instruction| {
+            i.writes().is_some_and(|(first, n)| (first..first.saturating_add(n)).contains(&register))
+        };
+        let last = body.iter().rev().filter(|instruction| instruction.pc < pc).find(writes);
         last.and_then(Instruction::reads_constant)
     };
     let polled = |(pc, _, address): &(u64, AccessKind, Address)| {

@@ -72,6 +72,14 @@ struct Site {
     around: Option<Loop>,
 }
 
+/// What was said of the lane before.
+struct Answer {
+    pc: u64,
+    state: Option<LaneState>,
+    active: bool,
+    key: (Doing, u64),
+}
+
 struct Observer<'a> {
     source: &'a dyn Source,
     dump: &'a Dump,
@@ -94,17 +102,17 @@ impl Observer<'_> {
                 pcs.any(|pc| Some(pc) != first)
             };
             // Lanes of a warp mostly do the same: the answer for one lane serves its neighbours.
-            let mut last: Option<(u64, Option<LaneState>, bool, (Doing, u64))> = None;
+            let mut last: Option<Answer> = None;
             for lane in warp.lanes.iter().filter(there) {
                 let active = warp.active >> lane.lane & 1 == 1;
-                let known = last.as_ref().filter(|(pc, state, was_active, _)| {
-                    *pc == lane.pc && *state == lane.state && *was_active == active
-                });
-                let key = match known {
-                    Some((.., (doing, at))) if !is_personal(doing) => (doing.clone(), *at),
+                let alike = |last: &&Answer| {
+                    last.pc == lane.pc && last.state == lane.state && last.active == active
+                };
+                let key = match last.as_ref().filter(alike) {
+                    Some(last) if !is_personal(&last.key.0) => last.key.clone(),
                     _ => self.lane(block, warp, lane, split),
                 };
-                last = Some((lane.pc, lane.state, active, key.clone()));
+                last = Some(Answer { pc: lane.pc, state: lane.state, active, key: key.clone() });
                 self.add(key, (warp, lane), number);
             }
         }
@@ -213,6 +221,10 @@ impl Observer<'_> {
             let places = code.ptx_places().into_iter().collect();
             Some(Ptx { text: code.ptx.clone()?, places })
         });
+        // A grid barrier means a cooperative launch.
+        let cooperative = |group: &Group| group.place.as_ref().is_some_and(crate::explain::in_grid_sync);
+        let said = device.grid(self.grid.id).is_some_and(|grid| grid.grid_dim == self.grid.grid_dim);
+        let size_known = said && (self.grid.blocks() > 1 || !self.groups.values().any(cooperative));
         let parameters = parameters::read(self.source, self.grid, kernel.as_deref(), ptx.as_ref());
         let mut groups: Vec<Group> = self.groups.into_values().collect();
         for threads in groups.iter_mut().flat_map(|group| group.threads.values_mut()) {
@@ -223,7 +235,7 @@ impl Observer<'_> {
         GridState {
             device: number,
             grid: self.grid.clone(),
-            size_known: device.grid(self.grid.id).is_some_and(|grid| grid.grid_dim == self.grid.grid_dim),
+            size_known,
             parameters: parameters.addresses,
             numbers: parameters.numbers,
             kernel: kernel.or(used).unwrap_or_default(),
@@ -244,11 +256,11 @@ impl Observer<'_> {
 
 /// Whether the values of a lane's own registers are in it.
 fn is_personal(doing: &Doing) -> bool {
-    match doing {
-        Doing::Spin { .. } | Doing::Mbarrier { .. } => true,
-        Doing::BlockBarrier { .. } | Doing::WarpSync { .. } => true,
-        _ => false,
-    }
+    matches!(
+        doing,
+        Doing::Spin { .. } | Doing::Mbarrier { .. } | Doing::BlockBarrier { .. } | Doing::WarpSync { .. }
+    )
+}
 }
 
 /// What a warp synchronisation stands before: an operation of the lanes together, or a block barrier, before

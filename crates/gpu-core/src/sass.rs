@@ -239,7 +239,7 @@ impl Instruction {
 
     /// The general registers that it reads, as far as they may matter to its result.
     pub(crate) fn reads(&self) -> impl Iterator<Item = u8> {
-        let second_is_register = matches!(self.form(), 1 | 2 | 3);
+        let second_is_register = matches!(self.form(), 1..=3);
         let registers = [
             Some(register(self.raw, 24)),
             second_is_register.then(|| register(self.raw, 32)),

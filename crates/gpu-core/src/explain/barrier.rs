@@ -57,7 +57,8 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
         [] => "and no other thread is there to arrive".to_owned(),
         rest => rest.join(", "),
     };
-    let message = format!("{threads} wait at {name} on {line}{needs}: {rest}");
+    let wait = scene.verb(pattern, &member.threads, "wait");
+    let message = format!("{threads} {wait} at {name} on {line}{needs}: {rest}");
     let rule = match count {
         Count::All if others.iter().all(|(_, at)| !counted(at)) => Rule::DivergentBarrier,
         _ => Rule::BarrierCount,
@@ -78,7 +79,7 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     if matches!(count, Count::Threads(_)) {
         finding.notes.push("arrivals without waiting (bar.arrive) leave no trace in a dump".to_owned());
     }
-    scene.primary(&mut finding, member, format!("{threads} wait here"));
+    scene.primary(&mut finding, member, scene.say(pattern, member, "wait", "here"));
     let mut graph = WaitGraph { sentence: message, ..WaitGraph::default() };
     for (other, at) in std::iter::once(&(member, class)).chain(&others) {
         let from = graph.node(Node::Named(scene.threads(pattern, &other.threads)));

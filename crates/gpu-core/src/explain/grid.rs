@@ -46,7 +46,8 @@ fn divergence(
         ([], gone) => format!("for {gone} blocks that have finished without coming to it"),
         (others, _) => format!("for {}, which stand elsewhere", words::blocks(others)),
     };
-    let message = format!("{waits} wait at the grid barrier on {line} {for_whom}");
+    let wait = words::verb(waiting.len(), "wait");
+    let message = format!("{waits} {wait} at the grid barrier on {line} {for_whom}");
     let mut finding = scene.finding(Rule::GridDivergence, message.clone());
     finding.help = "let every block of the grid reach every grid barrier, equally often".to_owned();
     if !elsewhere.is_empty() {
@@ -56,7 +57,11 @@ fn divergence(
     scene.primary(&mut finding, member, "the grid barrier that they wait at");
     for other in scene.patterns.iter().filter(|p| !at_sync(p)) {
         for there in other.members.iter().take(1) {
-            scene.cause(&mut finding, there, format!("{} stand here", words::blocks(&other.blocks)));
+            scene.cause(
+                &mut finding,
+                there,
+                format!("{} {} here", words::blocks(&other.blocks), words::verb(other.blocks.len(), "stand")),
+            );
         }
     }
     let _ = pattern;
@@ -84,11 +89,12 @@ fn residency(
 ) -> Finding {
     let (missing, there) = (scene.without_room(), scene.state.blocks.len() as u64);
     let line = scene.line(class);
-    let place = words::polled(scene.state, class);
+    let place = scene.polled(class);
     let spinners = scene.threads(pattern, &member.threads);
     let blocks = if missing == 1 { "1 block has".to_owned() } else { format!("{missing} blocks have") };
+    let spin = scene.verb(pattern, &member.threads, "spin");
     let message = format!(
-        "{spinners} spin on `{place}` ({line}) while {blocks} not begun: the card is full with {there} blocks of the \
+        "{spinners} {spin} on `{place}` ({line}) while {blocks} not begun: the card is full with {there} blocks of the \
          grid of {}, none of them ends before the wait does, and nothing makes room",
         scene.state.grid.blocks()
     );
@@ -104,8 +110,7 @@ fn residency(
     }
     scene.primary(&mut finding, member, "they spin here");
     for (other, _) in scene.doing(pattern, |doing| matches!(doing, Doing::BlockBarrier { .. })) {
-        let label = format!("{} wait here for them", scene.threads(pattern, &other.threads));
-        scene.cause(&mut finding, other, label);
+        scene.cause(&mut finding, other, scene.say(pattern, other, "wait", "here for them"));
     }
     let mut graph = WaitGraph { sentence: message, ..WaitGraph::default() };
     let resident = graph.node(Node::Named(words::blocks(&pattern.blocks)));

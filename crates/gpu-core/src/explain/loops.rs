@@ -24,10 +24,11 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
 fn endless(scene: &Scene<'_>, pattern: &Pattern, member: &Member, class: &Group) -> Finding {
     let threads = scene.threads(pattern, &member.threads);
     let line = scene.line(class);
+    let spin = scene.verb(pattern, &member.threads, "spin");
     let empty = class.range.is_some_and(|(first, last)| first == last);
     let mut finding = if empty {
         let message = format!(
-            "{threads} spin for ever on {line}: the compiled loop is a single jump to itself, which reads nothing, \
+            "{threads} {spin} for ever on {line}: the compiled loop is a single jump to itself, which reads nothing, \
              so no write by another thread can end it"
         );
         let mut finding = scene.finding(Rule::HoistableSpin, message);
@@ -35,7 +36,8 @@ fn endless(scene: &Scene<'_>, pattern: &Pattern, member: &Member, class: &Group)
             "poll through an atomic or a volatile access, so that every round reads memory".to_owned();
         finding
     } else {
-        let message = format!("{threads} are in a loop on {line} whose compiled code has no way out");
+        let are = if spin == "spins" { "is" } else { "are" };
+        let message = format!("{threads} {are} in a loop on {line} whose compiled code has no way out");
         let mut finding = scene.finding(Rule::NonTerminatingLoop, message);
         finding.help =
             "the compiler found that the exit test never holds: look at how its operands change".to_owned();
@@ -49,9 +51,9 @@ fn endless(scene: &Scene<'_>, pattern: &Pattern, member: &Member, class: &Group)
 /// A loop with a way out, which may be slow.
 fn perhaps(scene: &Scene<'_>, pattern: &Pattern, member: &Member, class: &Group) -> Finding {
     let threads = scene.threads(pattern, &member.threads);
-    let line = scene.line(class);
+    let (line, run) = (scene.line(class), scene.verb(pattern, &member.threads, "run"));
     let message = format!(
-        "{threads} run a loop whose exit test is on {line}; nothing that another thread does can end it"
+        "{threads} {run} a loop whose exit test is on {line}; nothing that another thread does can end it"
     );
     let mut finding = scene.finding(Rule::NonTerminatingLoop, message);
     finding.known = Known::Possible { reason: "one snapshot cannot tell slow from stuck".to_owned() };
@@ -65,11 +67,11 @@ fn perhaps(scene: &Scene<'_>, pattern: &Pattern, member: &Member, class: &Group)
 
 fn others(scene: &Scene<'_>, pattern: &Pattern, member: &Member, finding: &mut Finding) {
     for (other, at) in scene.doing(pattern, |_| true).filter(|(other, _)| *other != member) {
-        let what = match &at.doing {
-            Doing::BlockBarrier { .. } => "wait at this barrier for them",
-            Doing::WarpSync { .. } | Doing::Reconverge => "wait here for lanes of their warp",
-            _ => "stand here",
+        let (verb, rest) = match &at.doing {
+            Doing::BlockBarrier { .. } => ("wait", "at this barrier for them"),
+            Doing::WarpSync { .. } | Doing::Reconverge => ("wait", "here for lanes of the same warp"),
+            _ => ("stand", "here"),
         };
-        scene.cause(finding, other, format!("{} {what}", scene.threads(pattern, &other.threads)));
+        scene.cause(finding, other, scene.say(pattern, other, verb, rest));
     }
 }

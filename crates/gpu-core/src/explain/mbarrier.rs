@@ -12,10 +12,11 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
         Doing::Mbarrier { parity: Some(parity), word: Some(word), .. } => *parity == word.phase(),
         _ => true,
     };
-    // Arrivals that are missing come first; then the wait that others wait behind.
+    // Bytes that nothing brings come first, then arrivals that are missing, then waits behind those.
     let pending = |doing: &Doing| match doing {
-        Doing::Mbarrier { word: Some(word), .. } => word.expected() > 1 && word.pending() > 0,
-        _ => false,
+        Doing::Mbarrier { word: Some(word), .. } if word.pending() == 0 => 2,
+        Doing::Mbarrier { word: Some(word), .. } if word.expected() > 1 => 1,
+        _ => 0,
     };
     let found = waits.iter().filter(|(_, class)| stuck(&class.doing));
     let (member, class) = found.max_by_key(|(_, class)| pending(&class.doing))?;
@@ -43,7 +44,8 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
         }
         _ => (Rule::MbarrierPhase, "the arrivals that it needs did not come".to_owned()),
     };
-    let message = format!("{threads} wait on {name} ({line}){parity}: {state}; {why}");
+    let wait = scene.verb(pattern, &member.threads, "wait");
+    let message = format!("{threads} {wait} on {name} ({line}){parity}: {state}; {why}");
     let mut finding = scene.finding(rule, message.clone());
     finding.help =
         "let as many threads arrive in each phase as the initialisation says, and flip the parity that \
@@ -58,7 +60,7 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
         let reason = "without shared memory in the dump the phase is not known".to_owned();
         finding.known = Known::Possible { reason };
     }
-    scene.primary(&mut finding, member, format!("{threads} wait here"));
+    scene.primary(&mut finding, member, scene.say(pattern, member, "wait", "here"));
     let mut graph = WaitGraph { sentence: message, ..WaitGraph::default() };
     for (other, at) in &waits {
         let Doing::Mbarrier { address, word, .. } = &at.doing else { continue };
@@ -68,7 +70,7 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
         let name = address.map_or("mbarrier".to_owned(), |address| format!("mbarrier {address:#x}"));
         let to = graph.node(Node::Barrier { name, expected, arrived });
         graph.edge(from, to, format!("wait ({})", scene.line(at)), scene.line_number(at));
-        scene.cause(&mut finding, other, format!("{} wait here", scene.threads(pattern, &other.threads)));
+        scene.cause(&mut finding, other, scene.say(pattern, other, "wait", "here"));
     }
     finding.waits = Some(graph);
     Some(finding)

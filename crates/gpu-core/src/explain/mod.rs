@@ -16,10 +16,10 @@ mod words;
 use standstill_findings::{Finding, Known, Outcome, Platform, PlatformRow, Rule, Severity};
 
 use crate::dump::Dump;
-use crate::position::GridState;
+use crate::position::{Doing, GridState};
 
 pub(crate) use pattern::{Member, Pattern, Scene};
-pub(crate) use words::users_line;
+pub(crate) use words::{in_grid_sync, users_line};
 
 /// What an explanation needs beside the dump.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +36,7 @@ pub fn explain(dump: &Dump, state: &GridState, options: &Options<'_>) -> Vec<Fin
     let mut findings: Vec<Finding> = Vec::new();
     for pattern in &scene.patterns {
         let Some(mut finding) = judge(&scene, pattern) else { continue };
+        doubt(&scene, pattern, &mut finding);
         settle(&mut finding, options);
         let same = |other: &&mut Finding| {
             other.rule == finding.rule && place(other) == place(&finding) && other.known == finding.known
@@ -46,6 +47,29 @@ pub fn explain(dump: &Dump, state: &GridState, options: &Options<'_>) -> Vec<Fin
         }
     }
     findings
+}
+
+/// Where other blocks of the grid were still running, a wait in this one may be a step between two others.
+fn doubt(scene: &Scene<'_>, pattern: &Pattern, finding: &mut Finding) {
+    let decided = [Rule::HoistableSpin, Rule::NonTerminatingLoop, Rule::GridResidency, Rule::OutOfBounds];
+    if finding.known != Known::Observed || decided.contains(&finding.rule) || !is_wait(scene, pattern) {
+        return;
+    }
+    let busy = |other: &&Pattern| scene.doing(other, |doing| *doing == Doing::Work).next().is_some();
+    let others = scene.patterns.iter().filter(|other| other.blocks != pattern.blocks);
+    if let Some(other) = others.filter(|other| !is_wait(scene, other)).find(busy) {
+        let blocks = words::blocks(&other.blocks);
+        let verb = if other.blocks.len() == 1 { "was" } else { "were" };
+        let reason = format!("{blocks} {verb} still running, so this may be a step between two others");
+        finding.known = Known::Possible { reason };
+    }
+}
+
+/// Whether the threads of a block wait, as far as they were not stopped by the hardware.
+fn is_wait(scene: &Scene<'_>, pattern: &Pattern) -> bool {
+    let waits = |doing: &Doing| !matches!(doing, Doing::Work | Doing::Loop { .. } | Doing::Fault(_));
+    scene.doing(pattern, waits).next().is_some()
+        && scene.doing(pattern, |doing| matches!(doing, Doing::Fault(_))).next().is_none()
 }
 
 fn place(finding: &Finding) -> Option<(&str, u32)> {

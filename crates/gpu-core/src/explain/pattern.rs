@@ -138,11 +138,49 @@ impl<'a> Scene<'a> {
         format!("{} of {blocks}", set.with_noun("thread"))
     }
 
-    /// «line 20», or what is known without a line table.
+    /// The verb for these threads: «wait», or «waits» for a single one.
+    pub(crate) fn verb(&self, pattern: &Pattern, threads: &[u32], plural: &str) -> String {
+        words::verb(threads.len() * pattern.blocks.len(), plural)
+    }
+
+    /// «threads 0–127 wait here».
+    pub(crate) fn say(&self, pattern: &Pattern, member: &Member, verb: &str, rest: &str) -> String {
+        let verb = self.verb(pattern, &member.threads, verb);
+        format!("{} {verb} {rest}", self.threads(pattern, &member.threads))
+    }
+
+    /// «line 20», «line 12, called on line 21», or what is known without a line table.
     pub(crate) fn line(&self, class: &Group) -> String {
-        match class.place.as_ref().map(words::users_line) {
-            Some(line) => format!("line {}", line.line),
-            None => format!("address {:#x}", class.at),
+        let Some(place) = &class.place else { return format!("address {:#x}", class.at) };
+        let own = words::users_line(place);
+        match words::callers_line(place) {
+            Some(caller) if caller.file == own.file && caller.line != own.line => {
+                format!("line {}, called on line {}", own.line, caller.line)
+            }
+            _ => format!("line {}", own.line),
+        }
+    }
+
+    /// The places that the threads of a class read again and again, in words.
+    pub(crate) fn polled(&self, class: &Group) -> String {
+        let same = |group: &&Group| group.at == class.at && alike(&group.doing, &class.doing);
+        let first = |group: &'a Group| match &group.doing {
+            Doing::Spin { polled, .. } => polled.first(),
+            _ => None,
+        };
+        let places = || self.state.groups.iter().filter(same).filter_map(first);
+        let least = places().min_by_key(|place| place.address);
+        let most = places().max_by_key(|place| place.address);
+        match (least, most) {
+            (Some(least), Some(most)) if least.address == most.address => {
+                words::location(self.state, class, least)
+            }
+            (Some(least), Some(most)) => {
+                let (least, most) =
+                    (words::location(self.state, class, least), words::location(self.state, class, most));
+                if least == most { least } else { format!("{least} … {most}") }
+            }
+            _ => "an unknown address".to_owned(),
         }
     }
 

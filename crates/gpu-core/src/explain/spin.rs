@@ -12,18 +12,18 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     if *swaps {
         return Some(retry(scene, pattern, member, class));
     }
-    let place = words::polled(scene.state, class);
+    let place = scene.polled(class);
     let line = scene.line(class);
     let spinners = scene.threads(pattern, &member.threads);
     let barrier = scene.doing(pattern, |doing| matches!(doing, Doing::BlockBarrier { .. })).next();
     let elsewhere = rest(scene, pattern);
     let shared = polled.iter().all(|place| place.shared) && !polled.is_empty();
-    let spin = words::verb(&member.threads, &pattern.blocks, "spin");
+    let spin = scene.verb(pattern, &member.threads, "spin");
     let message = match barrier {
         Some((waiting, at)) => format!(
             "{} {} at the barrier on {} for {}, which {spin} on `{place}` ({line}){elsewhere}",
             scene.threads(pattern, &waiting.threads),
-            words::verb(&waiting.threads, &pattern.blocks, "wait"),
+            scene.verb(pattern, &waiting.threads, "wait"),
             scene.line(at),
             words::threads(&member.threads)
         ),
@@ -40,15 +40,15 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     if let Some(value) = value {
         finding.notes.push(format!("`{place}` held {} (as 32 bits)", value as u32));
     }
-    scene.primary(&mut finding, member, format!("{spinners} spin here"));
+    scene.primary(&mut finding, member, scene.say(pattern, member, "spin", "here"));
     for (other, at) in scene.doing(pattern, |_| true) {
-        let label = match &at.doing {
-            Doing::BlockBarrier { .. } => "wait at this barrier",
-            Doing::WarpSync { .. } | Doing::Reconverge => "wait here for lanes of their warp",
-            Doing::Spin { .. } => "spin here",
-            _ => "stand here",
+        let (verb, rest) = match &at.doing {
+            Doing::BlockBarrier { .. } => ("wait", "at this barrier"),
+            Doing::WarpSync { .. } | Doing::Reconverge => ("wait", "here for lanes of the same warp"),
+            Doing::Spin { .. } => ("spin", "here"),
+            _ => ("stand", "here"),
         };
-        scene.cause(&mut finding, other, format!("{} {label}", scene.threads(pattern, &other.threads)));
+        scene.cause(&mut finding, other, scene.say(pattern, other, verb, rest));
     }
     finding.waits = Some(graph(scene, pattern, (member, class), barrier, (place, message)));
     Some(finding)
@@ -130,10 +130,11 @@ fn graph(
 
 /// A compare-and-swap that is tried again and again.
 fn retry(scene: &Scene<'_>, pattern: &Pattern, member: &Member, class: &Group) -> Finding {
-    let place = words::polled(scene.state, class);
+    let place = scene.polled(class);
     let threads = scene.threads(pattern, &member.threads);
     let line = scene.line(class);
-    let message = format!("{threads} try the same compare-and-swap on `{place}` again and again ({line})");
+    let verb = if member.threads.len() * pattern.blocks.len() == 1 { "tries" } else { "try" };
+    let message = format!("{threads} {verb} the same compare-and-swap on `{place}` again and again ({line})");
     let mut finding = scene.finding(Rule::NonTerminatingLoop, message.clone());
     finding.known = Known::Possible {
         reason: "one snapshot cannot tell a busy lock or list from one that nobody will ever change"

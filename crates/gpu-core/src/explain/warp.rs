@@ -43,7 +43,8 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     if for_whom.is_empty() {
         return None;
     }
-    let message = format!("{threads} wait in the {what} on {line} for {}", for_whom.join(", and for "));
+    let wait = scene.verb(pattern, &member.threads, "wait");
+    let message = format!("{threads} {wait} in the {what} on {line} for {}", for_whom.join(", and for "));
     let mut finding = scene.finding(Rule::WarpMask, message.clone());
     finding.help =
         "name in the mask exactly the lanes that reach the operation, and let all of them reach it"
@@ -55,7 +56,7 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     if let Some(mask) = mask {
         finding.notes.push(format!("the mask was {mask:#010x}"));
     }
-    scene.primary(&mut finding, member, format!("{threads} wait here"));
+    scene.primary(&mut finding, member, scene.say(pattern, member, "wait", "here"));
     let mut graph = WaitGraph { sentence: message, ..WaitGraph::default() };
     let from = graph.node(Node::Named(threads));
     for (other, at) in &others {
@@ -65,7 +66,7 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
         if matches!(at.doing, Doing::WarpSync { .. } | Doing::Reconverge | Doing::BlockBarrier { .. }) {
             graph.edge(to, from, format!("wait ({})", scene.line(at)), scene.line_number(at));
         }
-        scene.cause(&mut finding, other, format!("{words} wait here"));
+        scene.cause(&mut finding, other, scene.say(pattern, other, "wait", "here"));
     }
     finding.waits = Some(graph);
     Some(finding)

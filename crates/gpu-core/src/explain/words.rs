@@ -4,7 +4,7 @@ use standstill_findings::ThreadRanges;
 
 use crate::code::{Place, SourceLine};
 use crate::memory::Location;
-use crate::position::{Doing, GridState, Group};
+use crate::position::{GridState, Group};
 
 /// Parts of a path that only toolchains' own headers have.
 const TOOLCHAIN_PARTS: [&str; 14] = [
@@ -41,6 +41,12 @@ pub(crate) fn users_line(place: &Place) -> &SourceLine {
     frames.into_iter().find(|line| is_own(line)).unwrap_or_else(|| place.outermost())
 }
 
+/// The line from which the function of the user's own line was called, where it was inlined.
+pub(crate) fn callers_line(place: &Place) -> Option<&SourceLine> {
+    let frames: Vec<&SourceLine> = std::iter::once(&place.line).chain(&place.inlined_at).collect();
+    frames.into_iter().skip(users_frame(place) + 1).find(|line| is_own(line))
+}
+
 /// Whether an instruction was written in one of the toolchain's headers, so that the program called it.
 pub(crate) fn is_intrinsic(place: &Place) -> bool {
     !is_own(&place.line) && place.inlined_at.iter().any(is_own)
@@ -52,9 +58,9 @@ pub(crate) fn in_grid_sync(place: &Place) -> bool {
     frames.any(|line| line.file.ends_with("cooperative_groups/details/sync.h"))
 }
 
-/// A verb for this many threads: «wait», «waits».
-pub(crate) fn verb(threads: &[u32], blocks: &[u64], plural: &str) -> String {
-    if threads.len() == 1 && blocks.len() == 1 { format!("{plural}s") } else { plural.to_owned() }
+/// A verb for this many: «wait», «waits».
+pub(crate) fn verb(count: usize, plural: &str) -> String {
+    if count == 1 { format!("{plural}s") } else { plural.to_owned() }
 }
 
 /// «threads 0–127».
@@ -68,20 +74,9 @@ pub(crate) fn blocks(blocks: &[u64]) -> String {
     ThreadRanges::from_members(blocks.iter().filter_map(small)).with_noun("block")
 }
 
-/// The places that a group reads again and again.
-pub(crate) fn polled(state: &GridState, group: &Group) -> String {
-    match &group.doing {
-        Doing::Spin { polled, .. } => match polled.first() {
-            Some(first) => location(state, group, first),
-            None => "an unknown address".to_owned(),
-        },
-        _ => String::new(),
-    }
-}
-
 /// The memory that a group reads again and again, in words: a variable's name where the code has one, a
 /// parameter with an offset, or an address.
-fn location(state: &GridState, group: &Group, location: &Location) -> String {
+pub(crate) fn location(state: &GridState, group: &Group, location: &Location) -> String {
     if let Some(name) = symbol(state, group) {
         return name;
     }
