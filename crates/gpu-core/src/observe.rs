@@ -105,9 +105,8 @@ impl Observer<'_> {
             let mut last: Option<Answer> = None;
             for lane in warp.lanes.iter().filter(there) {
                 let active = warp.active >> lane.lane & 1 == 1;
-                let alike = |last: &&Answer| {
-                    last.pc == lane.pc && last.state == lane.state && last.active == active
-                };
+                let alike =
+                    |last: &&Answer| last.pc == lane.pc && last.state == lane.state && last.active == active;
                 let key = match last.as_ref().filter(alike) {
                     Some(last) if !is_personal(&last.key.0) => last.key.clone(),
                     _ => self.lane(block, warp, lane, split),
@@ -260,7 +259,6 @@ fn is_personal(doing: &Doing) -> bool {
         doing,
         Doing::Spin { .. } | Doing::Mbarrier { .. } | Doing::BlockBarrier { .. } | Doing::WarpSync { .. }
     )
-}
 }
 
 /// What a warp synchronisation stands before: an operation of the lanes together, or a block barrier, before
