@@ -42,7 +42,7 @@ def mma():
     for shape, counts in (("m8n8k16", (2, 1, 1, 2)), ("m16n8k16", (4, 2, 1, 4)), ("m16n8k32", (4, 4, 2, 4))):
         for a in ("u8", "s8"):
             for b in ("u8", "s8"):
-                for saturate in ("", ".satfinite"):
+                for saturate in ("", ".satfinite") if a == b else ("",):
                     yield multiply(shape, ("s32", a, b, "s32"), counts, ("bits", "bits", "i32"), saturate)
     for shape, counts in (("m8n8k32", (2, 1, 1, 2)), ("m16n8k32", (4, 2, 1, 4)), ("m16n8k64", (4, 4, 2, 4))):
         for a, b in (("u4", "u4"), ("s4", "s4"), ("u4", "s4"), ("s4", "u4")):
@@ -93,7 +93,8 @@ WMMA = [(shape, ty, accumulator, registers)
         for ty, accumulator, registers in (("f16", "f32", 8), ("f16", "f16", 8), ("bf16", "f32", 4),
                                            ("s8", "s32", 2), ("u8", "s32", 2))]
 WMMA += [("m16n16k8", "tf32", "f32", 4), ("m8n8k4", "f64", "f64", 1)]
-BYTES = {"f16": 2, "bf16": 2, "s8": 1, "u8": 1, "tf32": 4, "f64": 8, "f32": 4, "s32": 4}
+WMMA += [("m8n8k32", "s4", "s32", 1), ("m8n8k32", "u4", "s32", 1), ("m8n8k128", "b1", "s32", 1)]
+BYTES = {"s4": 0.5, "u4": 0.5, "b1": 0.125,"f16": 2, "bf16": 2, "s8": 1, "u8": 1, "tf32": 4, "f64": 8, "f32": 4, "s32": 4}
 
 
 def wmma():
@@ -106,10 +107,11 @@ def wmma():
             a_registers, b_registers = registers * m // 16, registers * n // 16
         if ty == "bf16":
             a_registers, b_registers = 4 * m // 16, 4 * n // 16
-        c_registers = {"f64": 2, "f16": 4}.get(accumulator, 8)
+        c_registers = 2 if m == n == 8 else 4 if accumulator == "f16" else 8
+        small = BYTES[ty] < 1
         size = BYTES[ty]
-        a_bytes, b_bytes, c_bytes = m * k * size, k * n * size, m * n * BYTES[accumulator]
-        kinds = {"f16": "m:f16x2", "bf16": "m:bf16x2", "tf32": "m:tf32", "f64": "bits", "s8": "bits", "u8": "bits"}
+        a_bytes, b_bytes, c_bytes = int(m * k * size), int(k * n * size), m * n * BYTES[accumulator]
+        kinds = {"s4": "bits", "u4": "bits", "b1": "bits", "f16": "m:f16x2", "bf16": "m:bf16x2", "tf32": "m:tf32", "f64": "bits", "s8": "bits", "u8": "bits"}
         c_kind = {"f32": "m:f32", "s32": "i32", "f16": "m:f16x2", "f64": "bits"}[accumulator]
         fa, words_a = fill(0, a_bytes // 32, 0)
         fb, words_b = fill(1024, b_bytes // 32, words_a)
@@ -121,7 +123,7 @@ def wmma():
         back = ""
         for at in range(words_c):
             back += f"ld.shared.b32 %d{at}, [%a+{2048 + 4 * at}]; "
-        for a_layout, b_layout in (("row", "col"), ("col", "row")):
+        for a_layout, b_layout in (("row", "col"),) if small else (("row", "col"), ("col", "row")):
             for c_layout in ("row", "col") if a_layout == "row" else ("row",):
                 lead = lambda layout, rows, columns: columns if layout == "row" else rows
                 text = start
@@ -133,7 +135,8 @@ def wmma():
                          f"{names('fc', 0, c_registers)}, [%sa+2048], {lead(c_layout, m, n)}; ")
                 types = f"{accumulator}.{accumulator}" if ty == "f16" else f"{accumulator}.{ty}.{ty}.{accumulator}"
                 rounding = ".rn" if ty == "f64" else ""
-                text += (f"wmma.mma.sync.aligned.{a_layout}.{b_layout}.{shape}{rounding}.{types}"
+                popc = ".xor.popc" if ty == "b1" else ""
+                text += (f"wmma.mma{popc}.sync.aligned.{a_layout}.{b_layout}.{shape}{rounding}.{types}"
                          f" {names('fd', 0, c_registers)}, {names('fa', 0, a_registers)},"
                          f" {names('fb', 0, b_registers)}, {names('fc', 0, c_registers)}; bar.warp.sync 0xffffffff; ")
                 text += (f"wmma.store.d.sync.aligned.{c_layout}.{shape}.shared.{accumulator} [%sa+2048],"

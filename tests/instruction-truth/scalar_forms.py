@@ -163,6 +163,23 @@ def floats():
         yield simple(f"copysign.{ty}", bits(ty), source(ty), source(ty))
 
 
+def nans():
+    """Double precision with many NaNs: which operand's payload is kept."""
+    d = "b64:nan"
+    for op in ("add", "sub", "mul", "div"):
+        name, *rest = simple(f"{op}.rn.f64", "b64", d, d)
+        yield f"{name}.nans", *rest
+    for op in ("min", "max"):
+        name, *rest = simple(f"{op}.f64", "b64", d, d)
+        yield f"{name}.nans", *rest
+    name, *rest = simple("fma.rn.f64", "b64", d, d, d)
+    yield f"{name}.nans", *rest
+    for name in ("add.f32", "sub.f32", "mul.f32", "mad.rn.f32"):
+        sources = ["b32:f32"] * (3 if name[0] in "mf" and name[1] in "am" else 2)
+        name, *rest = simple(name, "b32", *sources)
+        yield f"{name}.plain", *rest
+
+
 def halves():
     for ty in ("f16", "f16x2", "bf16", "bf16x2"):
         b, s = bits(ty.replace("bf16", "f16")), source_half(ty)
@@ -256,10 +273,11 @@ def moves():
 def video():
     """Scalar video instructions with their byte and half-word selectors, and packed ones."""
     for op in ("vadd", "vsub", "vabsdiff", "vmin", "vmax"):
-        for types in ("s32.s32.s32", "u32.u32.u32", "s32.u32.s32"):
+        for types in ("s32.s32.s32", "u32.u32.u32") + (("s32.u32.s32",) if op == "vadd" else ()):
             for sat in ("", ".sat"):
-                yield (f"{op}.{types}{sat}.parts", ["b32"], ["b32:bits", "b32:bits"],
-                       f"{op}.{types}{sat} %d0, %s0.b1, %s1.h1;")
+                if op in ("vadd", "vabsdiff"):
+                    yield (f"{op}.{types}{sat}.parts", ["b32"], ["b32:bits", "b32:bits"],
+                           f"{op}.{types}{sat} %d0, %s0.b1, %s1.h1;")
                 yield f"{op}.{types}{sat}", ["b32"], ["b32:i32", "b32:i32"], f"{op}.{types}{sat} %d0, %s0, %s1;"
         for second in ("add", "min", "max"):
             yield (f"{op}.s32.s32.s32.{second}", ["b32"], ["b32:i32", "b32:i32", "b32:i32"],
@@ -284,5 +302,5 @@ def video():
 
 
 def all_forms():
-    for group in (integers, logic, floats, halves, comparisons, selections, moves, video):
+    for group in (integers, logic, floats, nans, halves, comparisons, selections, moves, video):
         yield from group()

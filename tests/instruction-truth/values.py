@@ -152,6 +152,10 @@ def draw(kind, seed, source, index, first=None):
             return (x >> 3) % 36
         case "clamp":
             return [0x1F, 0, 0x181F, 0x1C03, 0x1007, 0x0F, 0x100F, 0x1E01][(x >> 3) % 8]
+        case "nan":
+            # Signs, payloads and quiet bits of all kinds; some ordinary numbers and infinities.
+            lead = [0x7FF8, 0xFFF8, 0x7FF0, 0xFFF0, 0x3FF0, 0xBFF8, 0x7FF4, 0x4000][(x >> 3) % 8]
+            return lead << 48 | (random & 0xFF if x & 3 else 0)
         case "few":
             return (x >> 3) % 4
         case "bits":

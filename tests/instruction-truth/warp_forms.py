@@ -58,6 +58,9 @@ def atomics():
                 sources = [f"{register}:{kind}"] * 2
                 text = f"atom.{space}.{op}.{ty} %d0, [{address}], %s1;"
             yield f"atom.{space}.{op}.{ty}", [register] * 2, sources, text.join(around)
+            if ty == "f64":
+                name = f"atom.{space}.{op}.{ty}.nans"
+                yield name, [register] * 2, ["b64:nan"] * 2, text.join(around)
             if op not in ("exch", "cas"):
                 # A reduction may take another unit of the card than the atomic does.
                 text = f"st.{space}.b{width} [{address}], %s0; red.{space}.{op}.{ty} [{address}], %s1;"

@@ -88,6 +88,26 @@ pub enum Operation {
     /// `shf.l` and `shf.r` (flag HIGH for left, WRAP for `.wrap`).
     Shf,
     Prmt,
+    /// Scalar and packed video instructions: `d ← a, b, [c]`, with the type of a in `from`. Bytes and half
+    /// words of a register are taken out before.
+    Video(VideoOperation),
+}
+
+/// The function of a video instruction (PTX ISA, «Scalar Video Instructions», «SIMD Video Instructions»).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names are PTX's own mnemonics")]
+pub enum VideoOperation {
+    Add,
+    Sub,
+    AbsDiff,
+    Min,
+    Max,
+    /// `vavrg2`, `vavrg4`.
+    Average,
+    Shl,
+    Shr,
+    Set,
+    Mad,
 }
 
 /// Modifiers of an [`Arithmetic`], as a set of bits.
@@ -147,6 +167,8 @@ impl ArithmeticFlags {
     pub const FINITE: u32 = 1 << 26;
     /// `mul24`, `mad24`
     pub const TWENTY_FOUR: u32 = 1 << 27;
+    /// The second source of a video instruction is signed.
+    pub const SECOND_SIGNED: u32 = 1 << 28;
     /// With [`ArithmeticFlags::OTHER`]: execution knows the value all the same.
     pub const MODELLED: u32 = 1 << 30;
     /// Not what the operation alone says: analyses must take the value as unknown.
@@ -158,7 +180,9 @@ impl ArithmeticFlags {
     }
 
     /// The mode: 0 for none; of `prmt` 1 `f4e`, 2 `b4e`, 3 `rc8`, 4 `ecl`, 5 `ecr`, 6 `rc16`; of
-    /// `testp` 1 `finite`, 2 `infinite`, 3 `number`, 4 `notanumber`, 5 `normal`, 6 `subnormal`.
+    /// `testp` 1 `finite`, 2 `infinite`, 3 `number`, 4 `notanumber`, 5 `normal`, 6 `subnormal`; of
+    /// video instructions 1 `.add`, 2 `.min`, 3 `.max` with one lane, 4 two lanes, 5 two lanes and `.add`, 6 four
+    /// lanes, 7 four lanes and `.add`.
     pub fn mode(self) -> u32 {
         self.0 >> 22 & 7
     }

@@ -30,6 +30,7 @@ pub(crate) mod narrow;
 pub(crate) mod softfloat;
 #[cfg(test)]
 mod tests;
+mod video;
 pub mod warp;
 
 use crate::{Arithmetic, ArithmeticFlags, Operation, Type};
@@ -146,6 +147,7 @@ fn exact(arithmetic: &Arithmetic, sources: &[u64], destinations: usize) -> Optio
         | Operation::Rcp
         | Operation::Sqrt
         | Operation::Copysign => numeric(arithmetic, sources),
+        Operation::Video(operation) => video::value(operation, arithmetic, sources).map(Results::one),
         Operation::Mapa
         | Operation::GetCtaRank
         | Operation::Isspacep

@@ -28,7 +28,7 @@ mod reach;
 pub mod ssa;
 mod types;
 
-pub use arithmetic::{Arithmetic, ArithmeticFlags, BooleanOperation, Comparison, Operation};
+pub use arithmetic::{Arithmetic, ArithmeticFlags, BooleanOperation, Comparison, Operation, VideoOperation};
 pub use call_graph::{CallGraph, CallGraphBuilder};
 pub use cfg::ControlFlow;
 pub use components::strongly_connected;

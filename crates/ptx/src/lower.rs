@@ -16,6 +16,7 @@ mod memory;
 mod names;
 mod opcode;
 mod operands;
+mod parts;
 mod synchronisation;
 mod words;
 

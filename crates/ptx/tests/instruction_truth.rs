@@ -146,18 +146,24 @@ fn within(arithmetic: &Arithmetic, ours: u64, card: u64) -> bool {
     })
 }
 
-/// Forms where the recording is not followed: the assembler of CUDA 13.0 adds +0 to the upper half in
-/// shared memory, whatever the operand's upper half is. The lower half must agree.
-const LOWER_HALF_ONLY: &[&str] = &[
-    "atom.shared.add.noftz.f16x2",
-    "red.shared.add.noftz.f16x2",
-    "atom.shared.add.noftz.bf16x2",
-    "red.shared.add.noftz.bf16x2",
-];
+/// Forms where the recording is not followed, since the assembler of CUDA 13.0 does not do what the PTX ISA says:
+/// it adds +0 to the upper half in shared memory whatever the operand's upper half is, and it leaves `.sat`
+/// out of an unsigned sum. What the card gives is then known, too.
+fn is_assembler_fault(name: &str, inputs: &[u64], ours: u64, card: u64) -> bool {
+    match name {
+        "atom.shared.add.noftz.f16x2"
+        | "red.shared.add.noftz.f16x2"
+        | "atom.shared.add.noftz.bf16x2"
+        | "red.shared.add.noftz.bf16x2" => ours as u16 == card as u16,
+        "vadd.u32.u32.u32.sat" => {
+            ours == u64::from(u32::MAX) && card == inputs[0].wrapping_add(inputs[1]) & u64::from(u32::MAX)
+        }
+        _ => false,
+    }
+}
 
 /// Forms without a value model, by the beginning of their name: their results are unknown, never wrong.
-const UNKNOWN: &[&str] =
-    &["vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset", "vmad", "vavrg"];
+const UNKNOWN: &[&str] = &[];
 
 #[test]
 fn everything_recorded_on_the_card() {
@@ -204,7 +210,17 @@ fn everything_recorded_on_the_card() {
                     .fold(0u64, |value, &byte| value << 8 | u64::from(byte));
                 from += bytes;
                 values += 1;
-                if ours == card || (LOWER_HALF_ONLY.contains(&form.name) && ours as u16 == card as u16) {
+                if ours == card {
+                    continue;
+                }
+                let inputs = || -> Vec<u64> {
+                    (form.sources.iter().zip(0u64..))
+                        .map(|(&(_, kind), source)| {
+                            draw(&specials, kind, seed_of(form.name), source, thread as u64)
+                        })
+                        .collect()
+                };
+                if is_assembler_fault(form.name, &inputs(), ours, card) {
                     continue;
                 }
                 if approximate.is_some_and(|arithmetic| within(&arithmetic, ours, card)) {
@@ -214,13 +230,8 @@ fn everything_recorded_on_the_card() {
                 *wrong.entry(form.name).or_insert(0) += 1;
                 shown += 1;
                 if shown <= 4 {
-                    let inputs: Vec<String> = (form.sources.iter().zip(0u64..))
-                        .map(|(&(_, kind), source)| {
-                            let value = draw(&specials, kind, seed_of(form.name), source, thread as u64);
-                            format!("{value:x}")
-                        })
-                        .take(6)
-                        .collect();
+                    let inputs: Vec<String> =
+                        inputs().iter().take(6).map(|value| format!("{value:x}")).collect();
                     let inputs = inputs.join(" ");
                     let _ = writeln!(report, "{} of {inputs}: {ours:x}, card {card:x}", form.name);
                 }

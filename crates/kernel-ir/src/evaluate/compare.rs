@@ -43,7 +43,13 @@ fn order(ty: Type, flags: ArithmeticFlags, a: u64, b: u64) -> Option<Ordering> {
 }
 
 /// Whether a comparison holds; `None` for one that the type does not have.
-fn holds(comparison: Comparison, ty: Type, flags: ArithmeticFlags, a: u64, b: u64) -> Option<bool> {
+pub(super) fn holds(
+    comparison: Comparison,
+    ty: Type,
+    flags: ArithmeticFlags,
+    a: u64,
+    b: u64,
+) -> Option<bool> {
     use Comparison as C;
     if ty.bits() == 0 || (ty.is_float() && Format::of(ty).is_none()) {
         return None;

@@ -35,6 +35,14 @@ pub(crate) fn nan_of(format: Format, operands: &[u64]) -> u64 {
     }
 }
 
+/// The NaN that an operation returns: a division in double precision keeps the dividend's payload first.
+fn nan_from(operation: Operation, format: Format, operands: &[u64]) -> u64 {
+    match (operation, operands) {
+        (Operation::Div, &[a, b]) => nan_of(format, &[b, a]),
+        _ => nan_of(format, operands),
+    }
+}
+
 /// Arithmetic on a floating-point type; sources as they come.
 pub(super) fn arithmetic(arithmetic: &Arithmetic, sources: &[u64]) -> Option<u64> {
     let format = Format::of(arithmetic.ty)?;
@@ -147,7 +155,7 @@ fn round(arithmetic: &Arithmetic, format: Format, values: &[u64]) -> Option<u64>
         (Operation::Sqrt, &[a]) => softfloat::square_root(format, a, mode),
         _ => return None,
     };
-    Some(result.unwrap_or_else(|| nan_of(format, values)))
+    Some(result.unwrap_or_else(|| nan_from(arithmetic.operation, format, values)))
 }
 
 fn native_f32(operation: Operation, values: &[u64]) -> Option<u64> {
@@ -177,5 +185,5 @@ fn native_f64(operation: Operation, values: &[u64]) -> Option<u64> {
         (Operation::Sqrt, &[a]) => read(a).sqrt(),
         _ => return None,
     };
-    Some(if result.is_nan() { nan_of(Format::F64, values) } else { result.to_bits() })
+    Some(if result.is_nan() { nan_from(operation, Format::F64, values) } else { result.to_bits() })
 }

@@ -1,6 +1,8 @@
 //! Pure functions of registers.
 
-use standstill_kernel_ir::{Arithmetic, ArithmeticFlags, BooleanOperation, Comparison, Op, Operation, Type};
+use standstill_kernel_ir::{
+    Arithmetic, ArithmeticFlags, BooleanOperation, Comparison, Op, Operation, Type, VideoOperation,
+};
 
 use crate::lower::opcode::{Form, Meaning};
 use crate::lower::words::{Words, space_of, type_of};
@@ -8,6 +10,9 @@ use crate::lower::words::{Words, space_of, type_of};
 /// What an arithmetic opcode means; `None` where the mnemonic is not known. A modifier that is not known
 /// makes the value unknown.
 pub(super) fn meaning(mnemonic: &str, words: &Words<'_>) -> Option<Meaning> {
+    if let Some((operation, plain, adds)) = video_of(mnemonic) {
+        return Some(video(operation, plain, adds, words));
+    }
     let Some(operation) = operation(mnemonic) else {
         return pure_but_unknown(mnemonic).then(Meaning::unknown_value);
     };
@@ -140,37 +145,73 @@ fn operation(mnemonic: &str) -> Option<Operation> {
     })
 }
 
-/// Scalar and packed video instructions and the like: functions of their sources whose values are not
-/// modelled.
+/// Functions of their sources whose values are not modelled.
 fn pure_but_unknown(mnemonic: &str) -> bool {
-    matches!(
-        mnemonic,
-        "vadd"
-            | "vsub"
-            | "vabsdiff"
-            | "vmin"
-            | "vmax"
-            | "vshl"
-            | "vshr"
-            | "vmad"
-            | "vset"
-            | "vadd2"
-            | "vsub2"
-            | "vavrg2"
-            | "vabsdiff2"
-            | "vmin2"
-            | "vmax2"
-            | "vset2"
-            | "vadd4"
-            | "vsub4"
-            | "vavrg4"
-            | "vabsdiff4"
-            | "vmin4"
-            | "vmax4"
-            | "vset4"
-            | "alloca"
-            | "stacksave"
-    )
+    matches!(mnemonic, "alloca" | "stacksave")
+}
+
+/// A video instruction: its function, and the modes without and with `.add`, which are those of its lanes.
+fn video_of(mnemonic: &str) -> Option<(VideoOperation, u32, u32)> {
+    let name = mnemonic.strip_prefix('v')?;
+    let (name, plain, adds) = match (name.strip_suffix('2'), name.strip_suffix('4')) {
+        (Some(name), _) => (name, 4, 5),
+        (_, Some(name)) => (name, 6, 7),
+        _ => (name, 0, 1),
+    };
+    let operation = match name {
+        "add" => VideoOperation::Add,
+        "sub" => VideoOperation::Sub,
+        "absdiff" => VideoOperation::AbsDiff,
+        "min" => VideoOperation::Min,
+        "max" => VideoOperation::Max,
+        "avrg" if plain != 0 => VideoOperation::Average,
+        "set" => VideoOperation::Set,
+        "shl" if plain == 0 => VideoOperation::Shl,
+        "shr" if plain == 0 => VideoOperation::Shr,
+        "mad" if plain == 0 => VideoOperation::Mad,
+        _ => return None,
+    };
+    Some((operation, plain, adds))
+}
+
+/// What a video opcode means: `vadd.dtype.atype.btype{.sat}{.op2}`.
+fn video(operation: VideoOperation, plain: u32, adds: u32, words: &Words<'_>) -> Meaning {
+    let (mut flags, mut mode) = (0, plain);
+    let mut comparison = Comparison::None;
+    for &word in &words.all {
+        match word {
+            "sat" => flags |= ArithmeticFlags::SATURATE,
+            "wrap" => flags |= ArithmeticFlags::WRAP,
+            "clamp" => {}
+            "add" => mode = adds,
+            "min" if plain == 0 => mode = 2,
+            "max" if plain == 0 => mode = 3,
+            _ if type_of(word).is_some() => {}
+            _ => match comparison_of(word) {
+                Some(found) if operation == VideoOperation::Set => comparison = found,
+                _ => flags |= ArithmeticFlags::OTHER,
+            },
+        }
+    }
+    let types = words.types();
+    let (ty, from, second) = match *types {
+        [ty, from, second] => (ty, from, second),
+        // `vset` has no type of the result.
+        [from, second] => (Type::U32, from, second),
+        _ => return Meaning::unknown_value(),
+    };
+    if second.is_signed() {
+        flags |= ArithmeticFlags::SECOND_SIGNED;
+    }
+    let arithmetic = Arithmetic {
+        operation: Operation::Video(operation),
+        ty,
+        from,
+        comparison,
+        combine: BooleanOperation::None,
+        flags: ArithmeticFlags(flags | ArithmeticFlags::of_mode(mode)),
+    };
+    Meaning { ty, takes_parts: true, ..Meaning::op(Op::Arithmetic(arithmetic), Form::First) }
 }
 
 /// Modifiers that say nothing beyond the operation.

@@ -43,6 +43,12 @@ pub(super) struct Body<'l, 'm, 'a> {
     pub(super) taken: FxHashMap<Parcel, u32>,
     results: Vec<Parcel>,
     parameters: Vec<Parcel>,
+    /// Vector registers in order: the first, the one after the last, and their number of elements.
+    pub(super) vectors: Vec<(u32, u32, u8)>,
+    /// Registers for the elements of vectors after the first.
+    pub(super) elements: FxHashMap<(u32, u8), Register>,
+    /// Bytes and half words taken out for the next instruction, last first.
+    pub(super) parts: Vec<Register>,
     /// What may still be listed more than once.
     pub(super) allowance: u32,
 }
@@ -87,6 +93,9 @@ pub(super) fn lower(lowering: &Lowering<'_, '_>, id: FunctionId, syntax: &Functi
         taken: FxHashMap::default(),
         results: Vec::new(),
         parameters: Vec::new(),
+        vectors: Vec::new(),
+        elements: FxHashMap::default(),
+        parts: Vec::new(),
         allowance: ALLOWANCE,
     };
     body.declarations(syntax);
@@ -102,6 +111,10 @@ impl<'m, 'a> Body<'_, 'm, 'a> {
             let ty = words::type_of(module.str(declaration.ty)).unwrap_or(Type::None);
             let first = declaration.first as usize;
             let range = first..first.saturating_add(declaration.count as usize);
+            if declaration.vector > 1 {
+                let end = declaration.first.saturating_add(declaration.count);
+                self.vectors.push((declaration.first, end, declaration.vector));
+            }
             if let Some(registers) = self.out.registers.get_mut(range) {
                 registers.fill(RegisterInfo { ty });
             }
@@ -284,9 +297,15 @@ impl<'m, 'a> Body<'_, 'm, 'a> {
         operands: Operands<'m>,
         place: u32,
     ) {
+        let mut op = op;
+        if meaning.takes_parts
+            && let Op::Arithmetic(arithmetic) = &mut op
+            && !self.take_parts(arithmetic, operands, guard, place)
+        {
+            arithmetic.flags.0 |= ArithmeticFlags::OTHER;
+        }
         let start = self.out.operands.len();
         let mut rest = operands;
-        let mut op = op;
         match op {
             Op::Load(access)
                 if access.space == Space::Param && self.load_pieces(access, guard, operands, place) =>

@@ -54,6 +54,8 @@ pub(super) struct Meaning {
     pub(super) least_sources: u8,
     /// One more source: what a modifier says that the operation has no place for.
     pub(super) constant: Option<u64>,
+    /// Its sources may be bytes or half words of registers, which are taken out before.
+    pub(super) takes_parts: bool,
     /// A guard on it becomes control flow.
     pub(super) splits: bool,
     /// Writes the carry flag.
@@ -71,6 +73,7 @@ impl Meaning {
             cache_policy: false,
             least_sources: 0,
             constant: None,
+            takes_parts: false,
             splits: !matches!(action, Action::Op(_) | Action::Opaque),
             carry_out: false,
             carry_in: false,

@@ -13,9 +13,11 @@ impl<'m, 'a> Body<'_, 'm, 'a> {
     #[inline]
     pub(super) fn operand(&mut self, operand: OperandRef<'m>, ty: Type) {
         let lowered = match operand.operand {
-            Operand::Register(register) | Operand::RegisterPart(register, _) => {
-                IrOperand::Register(Register(register.0))
-            }
+            Operand::Register(register) => match self.vector_of(register.0) {
+                Some(elements) => return self.vector(register.0, elements),
+                None => IrOperand::Register(Register(register.0)),
+            },
+            Operand::RegisterPart(register, part) => IrOperand::Register(self.part(register.0, part)),
             Operand::AddressRegister(register, offset) => {
                 IrOperand::Address { base: Register(register.0), offset }
             }

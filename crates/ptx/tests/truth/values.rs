@@ -112,6 +112,11 @@ fn draw_one(specials: &Specials, kind: &str, seed: u64, source: u64, index: u64,
             let all = [0x1F, 0, 0x181F, 0x1C03, 0x1007, 0x0F, 0x100F, 0x1E01];
             return all[((x >> 3) % 8) as usize];
         }
+        "nan" => {
+            let leads = [0x7FF8, 0xFFF8, 0x7FF0, 0xFFF0, 0x3FF0, 0xBFF8, 0x7FF4, 0x4000];
+            let payload = if x & 3 == 0 { 0 } else { random & 0xFF };
+            return leads[((x >> 3) % 8) as usize] << 48 | payload;
+        }
         "few" => return (x >> 3) % 4,
         "bits" => return random,
         _ => {}

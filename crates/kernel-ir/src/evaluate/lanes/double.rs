@@ -20,7 +20,11 @@ fn mend(sources: &[&Lanes], result: &mut Lanes) {
 }
 
 macro_rules! of_double {
-    (binary $function:expr) => {{
+    (binary $function:expr) => {
+        of_double!(binary $function, false)
+    };
+    // Whether the first source's NaN goes first.
+    (binary $function:expr, $reversed:expr) => {{
         let function: LaneFunction = |sources, result| {
             if let &[a, b] = sources {
                 let mut nan = false;
@@ -30,7 +34,7 @@ macro_rules! of_double {
                     *result = value.to_bits();
                 }
                 if nan {
-                    mend(sources, result);
+                    mend(&if $reversed { [b, a] } else { [a, b] }, result);
                 }
             }
         };
@@ -66,7 +70,7 @@ pub(super) fn quick(arithmetic: &Arithmetic) -> Option<Quick> {
         Operation::Add => of_double!(binary |a: f64, b: f64| a + b),
         Operation::Sub => of_double!(binary |a: f64, b: f64| a - b),
         Operation::Mul => of_double!(binary |a: f64, b: f64| a * b),
-        Operation::Div => of_double!(binary |a: f64, b: f64| a / b),
+        Operation::Div => of_double!(binary |a: f64, b: f64| a / b, true),
         Operation::Fma => of_double!(ternary f64::mul_add),
         _ => return None,
     })
