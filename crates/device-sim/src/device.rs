@@ -25,11 +25,11 @@ pub struct Device {
 struct Room {
     /// In parts of the whole, so that grids of different kernels share a multiprocessor: a block takes the
     /// share that its tightest limit makes it take.
-    free: u64,
+    free: i64,
 }
 
 /// The parts that a multiprocessor is divided into; divisible by every small number of blocks.
-const WHOLE: u64 = 5_354_228_880;
+const WHOLE: i64 = 5_354_228_880;
 
 impl Device {
     /// A card of a model, with this much memory.
@@ -85,7 +85,7 @@ impl Device {
     /// Takes room for `blocks` blocks at once, each a `per`-th of a multiprocessor; gives the multiprocessor
     /// of each. All or none.
     pub(crate) fn take_room(&self, blocks: usize, per: u64) -> Option<Vec<u32>> {
-        let share = WHOLE / per.max(1);
+        let share = share(per);
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
         let mut taken = Vec::with_capacity(blocks);
         for _ in 0..blocks {
@@ -112,13 +112,26 @@ impl Device {
         Some(taken)
     }
 
+    /// Takes room that is not there.
+    pub(crate) fn take_beyond(&self, multiprocessor: u32, per: u64) {
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(room) = room.get_mut(multiprocessor as usize) {
+            room.free -= share(per);
+        }
+    }
+
     /// Gives back the room of one block.
     pub(crate) fn give_room(&self, multiprocessor: u32, per: u64) {
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(room) = room.get_mut(multiprocessor as usize) {
-            room.free += WHOLE / per.max(1);
+            room.free += share(per);
         }
     }
+}
+
+/// What one of `per` blocks takes of a multiprocessor.
+fn share(per: u64) -> i64 {
+    WHOLE / i64::try_from(per).unwrap_or(i64::MAX).max(1)
 }
 
 /// Whether a variable of this space is placed in global memory.

@@ -371,3 +371,26 @@ impl Grid {
         }
     }
 }
+
+/// For looking into what would happen; see `hang::future`.
+impl Grid {
+    /// Starts the next blocks although there is no room for them; gives their slots.
+    pub(crate) fn start_beyond_capacity(&mut self) -> Option<Vec<usize>> {
+        let places = vec![0; self.cluster_blocks as usize];
+        let before: Vec<bool> = self.slots.iter().map(Option::is_some).collect();
+        if !self.start_cluster(&places) {
+            return None;
+        }
+        // Their room is given back when the grid goes; nobody has taken it.
+        for &place in &places {
+            self.shared.device.take_beyond(place, self.per_multiprocessor);
+        }
+        let fresh = |slot: &usize| !before.get(*slot).copied().unwrap_or(false);
+        Some((0..self.slots.len()).filter(fresh).collect())
+    }
+
+    /// One step of a group.
+    pub(crate) fn step(&mut self, slot: usize, warp: usize, group: usize) -> Result<(), Box<crate::fault::Fault>> {
+        self.run_warp(slot, warp, 1, Some(group))
+    }
+}
