@@ -3,6 +3,7 @@
 
 mod early_exit;
 mod origin;
+mod unaligned;
 
 use standstill_findings::{Finding, Known, Outcome, Platform, PlatformRow, Rule, Severity};
 use standstill_kernel_ir::{
@@ -139,7 +140,9 @@ pub(crate) fn check(
         let control = kernel.uniformity.control(block);
         match instruction.op {
             Op::Barrier { .. } if control < Agreement::Block && is_block_barrier(body, instruction) => {
-                if rehearsal.is_some_and(|r| r.exhaustive && !r.improper.contains(&id)) {
+                if rehearsal.is_some_and(|r| r.exhaustive && !r.improper.contains(&id))
+                    || unaligned::meets_by_number(kernel, id)
+                {
                     continue;
                 }
                 block_barrier(kernel, &mut values, rehearsal, id, &mut exits_reported, findings);

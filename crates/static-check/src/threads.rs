@@ -175,7 +175,7 @@ impl<'a> ThreadValues<'a> {
                 proved.insert(value, after);
             }
             match self.body.definition(value) {
-                Some((_, instruction)) if matches!(instruction.op, Op::Arithmetic(_)) => {
+                Some((_, instruction)) if matches!(instruction.op, Op::Arithmetic(_) | Op::Load(_)) => {
                     for index in 0..usize::from(instruction.operands.sources) {
                         if let Some(source) = self.body.source_value(instruction, index)
                             && !queue.contains(&source)

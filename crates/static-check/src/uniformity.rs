@@ -49,6 +49,8 @@ pub(crate) struct Uniformity {
     branches: Vec<Agreement>,
     /// Whether some loop is left by threads at different times.
     diverging_exits: bool,
+    /// What chooses between the ways into each block.
+    selectors: Selectors,
 }
 
 impl Uniformity {
@@ -62,6 +64,7 @@ impl Uniformity {
             exits: vec![Agreement::Grid; body.loops.len()],
             branches: vec![Agreement::Grid; count],
             diverging_exits: false,
+            selectors: Selectors::default(),
         };
         let analysis = Analysis {
             body,
@@ -73,7 +76,19 @@ impl Uniformity {
             selectors: Selectors::of(body),
         };
         while analysis.pass(&mut state) {}
-        state
+        Uniformity { selectors: analysis.selectors, ..state }
+    }
+
+    /// The branches that choose between the different values that come together in a phi, and that threads
+    /// of a block take differently.
+    pub(crate) fn choosing(&self, body: &Body, phi: ValueId) -> Vec<BlockId> {
+        let Some(block) = body.ssa.block(phi, &body.flow) else { return Vec::new() };
+        let (ways, incoming) = (body.flow.predecessors(block), body.ssa.incoming(phi));
+        let selectors = self.selectors.of_block(block).iter();
+        let choosing = selectors
+            .filter(|s| self.branch(s.branch) < Agreement::Block && s.chooses(ways, incoming))
+            .map(|s| s.branch);
+        choosing.collect()
     }
 
     /// Who agrees on whether a block runs.

@@ -38,6 +38,9 @@ pub(super) fn leaves_early(kernel: &Kernel<'_>, branch: BlockId, block: BlockId)
 
 /// The statement under the `if` or `switch` that the first line begins; `None` when it begins none.
 fn controlled_statement(lines: &[String]) -> Option<String> {
+    if let Some(block) = python_block(lines) {
+        return Some(block);
+    }
     let code: Vec<&str> = lines.iter().map(|line| line.split("//").next().unwrap_or("")).collect();
     let first = code.first()?;
     let keyword = ["if", "switch"].into_iter().find(|keyword| has_word(first, keyword))?;
@@ -61,6 +64,20 @@ fn controlled_statement(lines: &[String]) -> Option<String> {
     Some(statement)
 }
 
+/// The statements under the `if` of a Python source (Numba, Triton) that the first line begins.
+fn python_block(lines: &[String]) -> Option<String> {
+    let code = |line: &String| line.split('#').next().unwrap_or("").trim_end().to_owned();
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let first = code(lines.first()?);
+    let condition = first.trim_start().strip_prefix("if ")?;
+    if let Some((_, rest)) = condition.split_once(": ") {
+        return Some(rest.to_owned());
+    }
+    condition.strip_suffix(':')?;
+    let block = lines.iter().skip(1).map(code).take_while(|l| l.is_empty() || depth(l) > depth(&first));
+    Some(block.collect::<Vec<_>>().join("\n"))
+}
+
 fn has_word(code: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     code.match_indices(word).any(|(at, _)| {
@@ -71,7 +88,7 @@ fn has_word(code: &str, word: &str) -> bool {
 }
 
 /// Whether nothing happens from a block on but the end of the kernel.
-fn ends_at_once(body: &Body, from: BlockId) -> bool {
+pub(super) fn ends_at_once(body: &Body, from: BlockId) -> bool {
     let mut block = from;
     for _ in 0..8 {
         let Some(code) = body.function.blocks.get(block.0 as usize) else { return false };
@@ -84,4 +101,25 @@ fn ends_at_once(body: &Body, from: BlockId) -> bool {
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_statement_under_an_if() {
+        let cases: [(&[&str], Option<&str>); 6] = [
+            (&["  if (i >= n) return;", "  x = 1;"], Some(" return;")),
+            (&["    if i >= x.size:", "        return", "    s[t] = x[i]"], Some("        return")),
+            (&["    if i >= x.size: return", "    s[t] = x[i]"], Some("return")),
+            (&["    if t == 0:  # one", "", "        acc = 0", "    return"], Some("\n        acc = 0")),
+            (&["    x = 1"], None),
+            (&[], None),
+        ];
+        for (lines, expected) in cases {
+            let lines: Vec<String> = lines.iter().map(|&line| line.to_owned()).collect();
+            assert_eq!(controlled_statement(&lines).as_deref(), expected, "{lines:?}");
+        }
+    }
 }

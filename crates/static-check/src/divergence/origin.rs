@@ -18,6 +18,11 @@ enum OriginKind {
 }
 
 impl Origin {
+    /// Whether it is what memory holds.
+    pub(super) fn is_load(&self) -> bool {
+        matches!(self.kind, OriginKind::Load)
+    }
+
     pub(super) fn label(&self) -> Option<String> {
         match self.kind {
             OriginKind::Special(special) => Some(format!("{} read here", Places::special_name(special))),
@@ -35,7 +40,18 @@ pub(crate) fn origin(kernel: &Kernel<'_>, value: ValueId) -> Option<Origin> {
     let mut seen = vec![value];
     let mut found: Option<Origin> = None;
     let mut parameter = None;
-    while let Some(value) = queue.pop_front() {
+    // Conditions that choose a value; they matter where no difference is found in the values themselves.
+    let mut choosing: Vec<ValueId> = Vec::new();
+    loop {
+        let differs =
+            |f: &Origin| !matches!(f.kind, OriginKind::Other | OriginKind::Special(Special::Ctaid(_)));
+        let value = match queue.pop_front() {
+            Some(value) => value,
+            None => match choosing.pop() {
+                Some(condition) if !found.as_ref().is_some_and(differs) => condition,
+                _ => break,
+            },
+        };
         let mut next = |v: ValueId| {
             if !seen.contains(&v) && seen.len() < 512 {
                 seen.push(v);
@@ -44,6 +60,14 @@ pub(crate) fn origin(kernel: &Kernel<'_>, value: ValueId) -> Option<Origin> {
         };
         let Some((at, instruction)) = body.definition(value) else {
             body.ssa.incoming(value).iter().for_each(|&(_, v)| next(v));
+            for branch in kernel.uniformity.choosing(body, value) {
+                if let Some(condition) = body.ssa.terminator(branch)
+                    && !seen.contains(&condition)
+                {
+                    seen.push(condition);
+                    choosing.push(condition);
+                }
+            }
             continue;
         };
         for (index, operand) in body.function.sources(instruction.operands).iter().enumerate() {

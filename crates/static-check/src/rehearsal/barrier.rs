@@ -167,11 +167,13 @@ impl Machine<'_> {
         }
     }
 
-    /// A barrier of the whole block is in order when all its threads come to one and the same place.
+    /// A barrier of the whole block is in order when all its threads come, with `.aligned` to one and the same
+    /// place.
     fn whole_block(&mut self, live: u32, arrivals: &[Arrival]) {
         let per_block = (self.threads.len() / self.blocks.len().max(1)) as u32;
         let first = arrivals.first().map(|a| a.instruction);
-        if live == per_block && arrivals.iter().all(|a| Some(a.instruction) == first) {
+        let in_place = |a: &Arrival| Some(a.instruction) == first || !self.is_aligned(a.instruction);
+        if live == per_block && arrivals.iter().all(in_place) {
             return;
         }
         for arrival in arrivals {

@@ -110,7 +110,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) block_shape: [u32; 3],
     pub(crate) grid_shape: [u32; 3],
     specials: FxHashMap<Special, Value>,
-    steps: u64,
+    /// Instructions executed so far.
+    pub(crate) steps: u64,
 }
 
 impl<'a> Machine<'a> {

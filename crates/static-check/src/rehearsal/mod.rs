@@ -27,6 +27,9 @@ use value::Value;
 /// Most rehearsals of one kernel.
 const MAXIMUM_RUNS: usize = 48;
 
+/// Most instructions that all rehearsals of one kernel execute together.
+const MAXIMUM_STEPS: u64 = 8_000_000;
+
 /// Most threads that are rehearsed together.
 const MAXIMUM_THREADS: u64 = 4096;
 
@@ -246,6 +249,7 @@ pub(crate) fn rehearse(body: &Body, launch: &Launch, warp_operations: bool) -> O
     }
     let together = if global { vec![blocks] } else { one_by_one(body, &plan, launch, &mut result) };
     let mut by_sample: Vec<(i64, Vec<Fault>, Vec<Standstill>)> = Vec::new();
+    let mut steps = 0;
     for sample in SAMPLES {
         let mut found = (sample, Vec::new(), Vec::new());
         let start = Choices { parameter: sample, made: Vec::new() };
@@ -255,12 +259,13 @@ pub(crate) fn rehearse(body: &Body, launch: &Launch, warp_operations: bool) -> O
         let mut sampled = false;
         while let Some((blocks, choices)) = open.pop() {
             runs += 1;
-            if runs > MAXIMUM_RUNS {
+            if runs > MAXIMUM_RUNS || steps > MAXIMUM_STEPS {
                 result.exhaustive = false;
                 break;
             }
             let mut machine = Machine::new(body, &plan, launch, &choices, blocks, grid);
             let outcome = machine.run();
+            steps += machine.steps;
             sampled |= machine.sampled;
             result.exhaustive &= !machine.raced;
             match outcome {

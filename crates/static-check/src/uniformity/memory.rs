@@ -9,7 +9,8 @@ use std::cell::RefCell;
 use fixedbitset::FixedBitSet;
 use rustc_hash::FxHashMap;
 use standstill_kernel_ir::{
-    AtomicOperation, BarrierKind, BlockId, Instruction, InstructionId, Op, Operand, Operation, Order, Symbol,
+    AtomicOperation, BarrierKind, BlockId, Comparison, Instruction, InstructionId, Op, Operand, Operation,
+    Order, Special, Symbol,
 };
 
 use crate::body::{Base, Body};
@@ -33,6 +34,8 @@ pub(super) struct Memory {
 struct Lock {
     /// The block of the exchange.
     taken: BlockId,
+    /// The block whose end tells one thread to take it for all; that of the exchange where nothing does.
+    told: BlockId,
     /// What the lock is based on, by its position.
     base: usize,
 }
@@ -108,7 +111,7 @@ impl Memory {
     /// Whether a lock was taken before an instruction.
     fn holds(&self, body: &Body, lock: &Lock, at: InstructionId) -> bool {
         let block = body.block_of(at);
-        body.dominators.dominates(lock.taken, block)
+        body.dominators.dominates(lock.told, block)
             && body.loops.innermost(lock.taken).is_some_and(|id| !body.loops.contains(id, block))
     }
 
@@ -186,10 +189,39 @@ impl Memory {
             let taken = body.block_of(id);
             if takes && body.loops.innermost(taken).is_some() && self.bases.get(base) != Some(&Base::Unknown)
             {
-                self.locks.push(Lock { taken, base });
+                let told = one_thread(body, taken).unwrap_or(taken);
+                self.locks.push(Lock { taken, told, base });
             }
         }
     }
+}
+
+/// The branch that lets one thread of the block into a loop: `threadIdx.x == 0`.
+fn one_thread(body: &Body, inside: BlockId) -> Option<BlockId> {
+    let id = body.loops.innermost(inside)?;
+    let header = *body.loops.headers(id).first()?;
+    let mut outside =
+        body.control_dependence.branches(header).iter().filter(|&&branch| !body.loops.contains(id, branch));
+    let branch = *outside.next()?;
+    let (_, comparison) = body.definition(body.ssa.terminator(branch)?)?;
+    let Op::Arithmetic(arithmetic) = comparison.op else { return None };
+    let index = match body.source(comparison, 0) {
+        Operand::Special(special) => special,
+        _ => match body.definition(body.source_value(comparison, 0)?)?.1 {
+            read if matches!(read.op, Op::Arithmetic(a) if a.operation == Operation::Mov) => {
+                match body.source(read, 0) {
+                    Operand::Special(special) => special,
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        },
+    };
+    let one = arithmetic.operation == Operation::Setp
+        && matches!(arithmetic.comparison, Comparison::Eq | Comparison::Ne)
+        && matches!(index, Special::Tid(_))
+        && body.constant(comparison, 1).is_some();
+    (one && outside.next().is_none()).then_some(branch)
 }
 
 /// Whether an instruction is a barrier that all threads of the block wait at.

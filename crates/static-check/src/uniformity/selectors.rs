@@ -16,6 +16,7 @@ pub(super) struct Selector {
 
 /// For each block with phis, the branches that choose between the ways into it: those that a
 /// predecessor stands under and the block itself does not.
+#[derive(Debug, Default)]
 pub(super) struct Selectors {
     lists: Vec<(BlockId, Vec<Selector>)>,
 }

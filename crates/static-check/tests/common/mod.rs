@@ -28,6 +28,7 @@ pub(crate) fn findings(text: &str, shape: &LaunchShape) -> Vec<Finding> {
 }
 
 /// The line of a text that a finding points at.
+#[allow(dead_code, reason = "not every test file asks for lines")]
 pub(crate) fn line_of<'a>(text: &'a str, finding: &Finding) -> &'a str {
     let line = finding.primary_span().unwrap().line;
     text.lines().nth(line as usize - 1).unwrap().trim()
