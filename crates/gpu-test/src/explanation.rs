@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use standstill_gpu_core::{Options, Source, explain, positions, read};
-use standstill_report::{Report, SourceText, Sources, TextOptions, merge, render_text};
+use standstill_report::{Report, SourceText, Sources, TextOptions, base_name, merge, render_text};
 use standstill_supervisor::{Captured, Dump, Observer, describe};
 
 /// Keeps the text.
@@ -18,30 +18,32 @@ pub(crate) struct Explanation {
 impl Observer for Explanation {
     fn captured(&mut self, captured: &Captured) {
         let mut report = Report::default();
+        let mut on_gpu = Vec::new();
         for dump in &captured.dumps {
             if let Some(error) = &dump.error {
                 let _ = writeln!(self.text, "  no whole GPU core dump of process {}: {error}", dump.pid);
             }
             if dump.bytes > 0
-                && let Err(error) = add(dump, &mut report)
+                && let Err(error) = add(dump, &mut report, &mut on_gpu)
             {
                 let _ = writeln!(self.text, "  the GPU core dump of process {}: {error}", dump.pid);
             }
         }
         let options = TextOptions { quiet: true, ..TextOptions::default() };
         self.text.push_str(&render_text(&report, &OnDisk, options));
-        self.text.push_str(&describe(&captured.stacks));
+        self.text.push_str(&describe(&captured.stacks, &on_gpu));
     }
 }
 
 /// Adds what a dump says.
-fn add(dump: &Dump, report: &mut Report) -> Result<(), String> {
+fn add(dump: &Dump, report: &mut Report, on_gpu: &mut Vec<(i32, String)>) -> Result<(), String> {
     let bytes = fs::read(&dump.core).map_err(|error| error.to_string())?;
     let source: &dyn Source = &bytes.as_slice();
     let mut core = read(source).map_err(|error| error.to_string())?;
     let name = format!("process {}", dump.pid);
     let options = Options { input: &name, platform: None };
     let states = positions(source, &mut core);
+    on_gpu.extend(states.iter().map(|state| (dump.pid, base_name(&state.kernel))));
     let findings = states.iter().flat_map(|state| explain(&core, state, &options)).collect();
     report.findings.extend(merge(&name, findings));
     Ok(())

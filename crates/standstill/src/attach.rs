@@ -54,14 +54,15 @@ pub(crate) fn attach(arguments: &AttachArgs) -> u8 {
     }
     // The host first: the driver ends a process after its dump.
     let stacks: Vec<_> = targets.iter().map(|pid| capture(*pid, Duration::from_secs(2))).collect();
-    text.push_str(&describe(&stacks));
 
     let mut report = Report { fail_on: arguments.verdict.fail_on.severity(), ..Report::default() };
     report.evidence = Evidence { command: command_line(), device: "gpu".to_owned(), ..Evidence::default() };
     let sources = DiskSources::default();
+    let mut on_gpu = Vec::new();
     if !arguments.no_dump {
-        look_at_gpu(arguments, &targets, &mut report, &sources, &mut text);
+        on_gpu = look_at_gpu(arguments, &targets, &mut report, &sources, &mut text);
     }
+    text.push_str(&describe(&stacks, &on_gpu));
     let failed = report.findings.iter().any(|reported| report.fails(&reported.finding));
     let code = if failed { FINDINGS } else { CLEAN };
     report.exit = i32::from(code);
@@ -82,7 +83,8 @@ fn look_at_gpu(
     report: &mut Report,
     sources: &DiskSources,
     text: &mut String,
-) {
+) -> Vec<(i32, String)> {
+    let mut on_gpu = Vec::new();
     let (requests, without): (Vec<_>, Vec<_>) =
         targets.iter().map(|pid| dumps::request(*pid)).partition(Result::is_ok);
     let requests: Vec<_> = requests.into_iter().flatten().collect();
@@ -101,9 +103,7 @@ fn look_at_gpu(
             });
         }
         let explained = explain(&dumps, &arguments.verdict, sources);
-        for state in &explained.states {
-            text.push_str(&format!("  on the GPU: {state}\n"));
-        }
+        on_gpu.clone_from(&explained.on_gpu);
         explained.add_to(report);
     }
     for (pid, reason) in without.into_iter().filter_map(Result::err) {
@@ -118,6 +118,7 @@ fn look_at_gpu(
             }
         }
     }
+    on_gpu
 }
 
 /// A process and everything that it started.

@@ -4,18 +4,21 @@ use std::fmt::Write;
 
 use crate::stacks::{Frame, Parked, ProcessStacks, ThreadStack};
 
-/// What the threads of stopped processes stood on, in lines with two spaces before each.
+/// What the threads of stopped processes stood on, in lines with two spaces before each. `kernels` are the kernels
+/// that were on the GPU, each with its process.
 #[must_use]
-pub fn describe(processes: &[ProcessStacks]) -> String {
+pub fn describe(processes: &[ProcessStacks], kernels: &[(i32, String)]) -> String {
     let mut text = String::new();
     for process in processes {
-        describe_process(process, processes.len() > 1, &mut text);
+        let own = kernels.iter().filter(|(pid, _)| *pid == process.pid).map(|(_, name)| format!("`{name}`"));
+        let own: Vec<String> = own.collect();
+        describe_process(process, processes.len() > 1, &own.join(" and "), &mut text);
     }
     text
 }
 
 /// One process in lines, its innocent threads first.
-fn describe_process(process: &ProcessStacks, several: bool, text: &mut String) {
+fn describe_process(process: &ProcessStacks, several: bool, kernels: &str, text: &mut String) {
     if several {
         let _ = writeln!(text, "  process {}: {}", process.pid, shortened(&process.command, 100));
     }
@@ -25,7 +28,7 @@ fn describe_process(process: &ProcessStacks, several: bool, text: &mut String) {
     let mut others = 0;
     for (index, thread) in process.threads.iter().enumerate() {
         match &thread.parked {
-            Some(parked) => innocent(thread, parked, text),
+            Some(parked) => innocent(thread, parked, kernels, text),
             // Threads of the driver and of pools stand in the kernel and say nothing.
             None if index == 0 || !thread.python.is_empty() || is_users(thread) => busy(thread, text),
             None => others += 1,
@@ -40,7 +43,7 @@ fn describe_process(process: &ProcessStacks, several: bool, text: &mut String) {
     }
 }
 
-fn innocent(thread: &ThreadStack, parked: &Parked, text: &mut String) {
+fn innocent(thread: &ThreadStack, parked: &Parked, kernels: &str, text: &mut String) {
     let call = if parked.call.is_empty() { "the CUDA driver" } else { &parked.call };
     let place = place(&parked.file, parked.line);
     let by = match (parked.caller.as_str(), place.as_str()) {
@@ -49,8 +52,11 @@ fn innocent(thread: &ThreadStack, parked: &Parked, text: &mut String) {
         (caller, "") => format!(", called by `{}`", shortened(caller, 100)),
         (caller, place) => format!(", called by `{}` at {place}", shortened(caller, 100)),
     };
-    let verdict =
-        if parked.waits { "it is innocent: it waits for the GPU" } else { "it is inside the driver" };
+    let verdict = match (parked.waits, kernels) {
+        (true, "") => "it is innocent: it waits for the GPU".to_owned(),
+        (true, kernels) => format!("it is innocent: it waits for the kernel {kernels}"),
+        (false, _) => "it is inside the driver".to_owned(),
+    };
     let _ = writeln!(text, "  host thread {} `{}` stands in {call}{by}; {verdict}", thread.tid, thread.name);
     python_lines(thread, text);
     frame_lines(thread, text);

@@ -19,8 +19,8 @@ pub(crate) struct Explained {
     pub(crate) coverage: Coverage,
     pub(crate) not_understood: Vec<NotUnderstood>,
     pub(crate) errors: Vec<InputError>,
-    /// One line for each kernel that was on the GPU.
-    pub(crate) states: Vec<String>,
+    /// The kernels that were on the GPU, each with its process.
+    pub(crate) on_gpu: Vec<(i32, String)>,
     /// Findings that a flag silenced.
     pub(crate) allowed: u64,
     /// The driver and the card, by the dumps.
@@ -63,7 +63,10 @@ pub(crate) fn explain(dumps: &[Dump], verdict: &VerdictArgs, sources: &DiskSourc
         findings.retain(|finding| !is_allowed(finding, &rules, &input, sources));
         all.allowed += (before - findings.len()) as u64;
         for kernel in &one.kernels {
-            all.states.push(format!("kernel `{}` of process {}", base_name(kernel), dump.pid));
+            let name = base_name(kernel);
+            if !all.on_gpu.contains(&(dump.pid, name.clone())) {
+                all.on_gpu.push((dump.pid, name));
+            }
         }
         all.findings.extend(merge(&input, findings));
         all.kernels.extend(one.kernels.into_iter().map(|symbol| Kernel { input: input.clone(), symbol }));

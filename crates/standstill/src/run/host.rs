@@ -24,9 +24,6 @@ pub(crate) struct HostReport {
 pub(crate) fn host_section(captured: &Captured, explained: &Explained) -> HostReport {
     let mut text = String::new();
     let _ = writeln!(text, "{}", why(captured, explained));
-    for state in &explained.states {
-        let _ = writeln!(text, "  on the GPU: {state}");
-    }
     for dump in &captured.dumps {
         let size = dump.bytes as f64 / 1e6;
         let _ = match &dump.error {
@@ -37,7 +34,7 @@ pub(crate) fn host_section(captured: &Captured, explained: &Explained) -> HostRe
             Some(error) => writeln!(text, "  no whole GPU core dump of process {}: {error}", dump.pid),
         };
     }
-    text.push_str(&standstill_supervisor::describe(&captured.stacks));
+    text.push_str(&standstill_supervisor::describe(&captured.stacks, &explained.on_gpu));
     if captured.skipped > 0 {
         let _ = writeln!(text, "  {} further processes were not looked at", captured.skipped);
     }
@@ -48,7 +45,7 @@ fn why(captured: &Captured, explained: &Explained) -> String {
     let ran = words(captured.ran);
     match &captured.reason {
         Reason::TimeLimit(limit) => {
-            let what = if explained.hangs() || explained.states.is_empty() {
+            let what = if explained.hangs() || explained.on_gpu.is_empty() {
                 ""
             } else {
                 "; nothing on the GPU is known to hang: it was at work, and longer than the limit"

@@ -18,8 +18,8 @@ use standstill_supervisor::{Captured, Dump, Judgement, Limits, Observer, Outcome
 use standstill_toolchain::Runtime;
 use tempfile::TempDir;
 
-use super::host::{HostReport, host_section};
 use super::gpu::Explained;
+use super::host::{HostReport, host_section};
 use super::{FAILED, RunArgs, STOPPED, report as writing};
 use crate::args::CompilerArgs;
 use crate::check::command_line;

@@ -1,5 +1,5 @@
 /* A stand-in for the CUDA driver's dump thread: makes the pipe, and writes a file when something is written to it.
- * MODE: full (a whole ELF file, then abort), stays (a whole file, goes on), cut (half a file, then silence),
+ * MODE: copy FILE (that file, then abort), full (a whole ELF file, then abort), stays (a whole file, goes on), cut (half a file, then silence),
  * silent (nothing), crash (half a file, then the process dies), disk (writes until the disk is full). */
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *mode;
+static const char *mode, *given;
 
 static void expand(const char *pattern, char *out, size_t size) {
     const char *mark = strstr(pattern, "%p");
@@ -46,6 +46,14 @@ again:
         while (write(out, buffer, sizeof buffer) > 0) {}
         abort();
     }
+    if (!strcmp(mode, "copy")) {
+        int from = open(given, O_RDONLY);
+        long got;
+        while ((got = read(from, buffer, sizeof buffer)) > 0)
+            if (write(out, buffer, got) != got) abort();
+        close(out);
+        abort();
+    }
     /* An ELF header, one section of 4096 bytes, the section table. */
     memcpy(file, "\x7f" "ELF\x02\x01\x01", 7);
     put(file + 40, 8192, 8);
@@ -69,7 +77,8 @@ int main(int argc, char **argv) {
     mode = argc > 1 ? argv[1] : "full";
     if (!getenv("CUDA_ENABLE_USER_TRIGGERED_COREDUMP")) return 5;
     /* A child that hangs is dumped as well. */
-    if (argc > 2 && fork() == 0) mode = "full";
+    given = argc > 2 ? argv[2] : "";
+    if (!strcmp(given, "fork") && fork() == 0) mode = "full";
     pthread_create(&thread, 0, dump, 0);
     for (;;) pause();
 }

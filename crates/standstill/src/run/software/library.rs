@@ -95,7 +95,9 @@ pub(super) fn refuse_static(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let Ok(file) = object::File::parse(bytes) else { return Ok(()) };
     let device_code = file.sections().any(|section| matches!(section.name(), Ok(".nv_fatbin")));
     let registers = |name: &[u8]| name.starts_with(b"__cudaRegisterFatBinary");
-    let imported = file.dynamic_symbols().any(|symbol| symbol.is_undefined() && symbol.name_bytes().is_ok_and(registers));
+    let imported = file
+        .dynamic_symbols()
+        .any(|symbol| symbol.is_undefined() && symbol.name_bytes().is_ok_and(registers));
     // A library of the program's own may bring the runtime; then its functions are imported.
     if device_code && !imported {
         let name = path.display();

@@ -8,9 +8,9 @@ use standstill_findings::{Coverage, Finding, Known, Rule};
 use standstill_kernel_ir::launch::LaunchShape;
 use standstill_report::{InputError, Kernel, Report, Sources, merge};
 
+use super::super::report::is_text;
 use super::RunArgs;
 use super::journal::{LaunchedModule, Told};
-use super::super::report::is_text;
 use crate::check::{is_allowed, readers_path, rename_files};
 use crate::disk::DiskSources;
 use crate::engine::{Request, analyse};
