@@ -1,5 +1,7 @@
 //! Damaged dumps: nothing panics, nothing takes much time or memory, and what is wrong is said with its place.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
+
 mod common;
 
 use proptest::prelude::*;

@@ -1,5 +1,7 @@
 //! Core dumps of an H200: where threads stood, as the debugger says, and what is concluded from it.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
+
 mod common;
 
 use std::collections::BTreeMap;

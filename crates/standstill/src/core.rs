@@ -257,6 +257,11 @@ fn join(observed: Finding, known: &[Finding]) -> Finding {
             joined.assumes.push(assumption);
         }
     }
+    // The machine code's own line table is exact; the PTX of a loop lost the lines of what was folded away.
+    let primary = |finding: &Finding| finding.primary_span().map(|span| (span.file.clone(), span.line));
+    if is_loop(joined.rule) && primary(&joined) != primary(&observed) {
+        joined.spans = observed.spans.clone();
+    }
     for span in observed.spans {
         let there = joined.spans.iter().any(|other| other.file == span.file && other.line == span.line);
         if !there {
