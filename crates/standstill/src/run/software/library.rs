@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use object::{Object, ObjectSection, ObjectSymbol};
 use tempfile::TempDir;
 
+use super::stand_in::stand_in;
 use crate::args::CompilerArgs;
 
 /// Where to look first: the library, or the folder it is in.
@@ -15,8 +16,11 @@ const VARIABLE: &str = "STANDSTILL_LIBRARY_PATH";
 
 const FILE: &str = "libstandstill_cuda_runtime.so";
 
-/// The names that programs look for.
-const NAMES: [&str; 3] = ["libcudart.so", "libcudart.so.12", "libcudart.so.13"];
+/// The name that programs are linked to here.
+const NAME: &str = "libcudart.so";
+
+/// The names that programs have which were linked with NVIDIA's shared runtime.
+const VERSIONED: [&str; 2] = ["libcudart.so.12", "libcudart.so.13"];
 
 /// A folder with the library under the names of NVIDIA's.
 pub(super) struct Library {
@@ -38,8 +42,10 @@ impl Library {
         let made = || -> std::io::Result<TempDir> {
             let folder = tempfile::Builder::new().prefix("standstill-").tempdir()?;
             let file = file.canonicalize()?;
-            for name in NAMES {
-                symlink(&file, folder.path().join(name))?;
+            symlink(&file, folder.path().join(NAME))?;
+            symlink(&file, folder.path().join(FILE))?;
+            for name in VERSIONED {
+                std::fs::write(folder.path().join(name), stand_in(name, FILE))?;
             }
             Ok(folder)
         };

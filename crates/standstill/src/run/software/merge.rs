@@ -53,6 +53,10 @@ pub(super) fn fill(
     report.findings = merge(&shown, findings);
     report.coverage.launches = told.launches;
     report.coverage.operations = told.operations;
+    if is_text(&arguments.output) {
+        told.troubles.iter().for_each(|trouble| say(&format!("standstill: {trouble}")));
+        return;
+    }
     let trouble =
         |message: &String| InputError { file: shown.clone(), line: 0, column: 0, message: message.clone() };
     report.errors.extend(told.troubles.iter().map(trouble));
