@@ -83,3 +83,67 @@ fn an_offset_is_said() {
     let found = sentence(["data", "flags"], "8", None);
     assert!(found.contains("`flags` + 8 bytes"), "{found}");
 }
+
+/// A lock as clang compiles it: what comes from its headers names the header alone, without the line that it
+/// was inlined at.
+const LOCK: &str = "\
+.version 7.8
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 lock, .param .u64 sum)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<5>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [lock];
+    ld.param.u64 %rd2, [sum];
+    .loc 1 3 7
+$try:
+    .loc 2 359 10
+    atom.global.cas.b32 %r1, [%rd1], 0, 1;
+    .loc 1 2 3
+    setp.ne.s32 %p1, %r1, 0;
+    @%p1 bra $try;
+    .loc 1 3 8
+    ld.volatile.global.u32 %r2, [%rd2];
+    add.s32 %r3, %r2, 1;
+    st.volatile.global.u32 [%rd2], %r3;
+    .loc 2 368 10
+    atom.global.exch.b32 %r4, [%rd1], 0;
+    .loc 1 6 1
+    ret;
+}
+.file 1 \"k.cu\"
+.file 2 \"/usr/lib/llvm-19/lib/clang/19/include/__clang_cuda_device_functions.h\"
+";
+
+const LOCK_SOURCE: &str = "\
+__global__ void k(int *lock, volatile int *sum) {
+  while (atomicCAS(lock, 0, 1)) {}
+  *sum += 1;
+
+  atomicExch(lock, 0); // gives it back
+}
+";
+
+#[test]
+fn what_clang_inlined_is_placed_between_its_neighbours() {
+    let lines = |source: Option<&str>| {
+        let place = Workplace::new();
+        place.file("k.ptx", LOCK);
+        if let Some(source) = source {
+            place.file("k.cu", source);
+        }
+        let json = place
+            .run(&["check", "k.ptx", "--block=64", "--grid=1", "--format=json", "--fail-on=never"])
+            .exits(0)
+            .json();
+        let findings = json["findings"].as_array().unwrap();
+        let lock = findings.iter().find(|f| f["code"] == "E0106").unwrap_or_else(|| panic!("{json:#}"));
+        let spans = lock["spans"].as_array().unwrap();
+        spans.iter().map(|s| format!("{}:{}", s["file"].as_str().unwrap(), s["line"])).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(Some(LOCK_SOURCE)), ["k.cu:2", "k.cu:5"]);
+    // Without the source the nearest line behind is the best guess.
+    assert_eq!(lines(None), ["k.cu:2", "k.cu:6"]);
+}
