@@ -390,7 +390,12 @@ impl Grid {
     }
 
     /// One step of a group.
-    pub(crate) fn step(&mut self, slot: usize, warp: usize, group: usize) -> Result<(), Box<crate::fault::Fault>> {
+    pub(crate) fn step(
+        &mut self,
+        slot: usize,
+        warp: usize,
+        group: usize,
+    ) -> Result<(), Box<crate::fault::Fault>> {
         self.run_warp(slot, warp, 1, Some(group))
     }
 }

@@ -104,19 +104,28 @@ impl Grid {
     }
 
     /// Runs the threads of a block that can run, one step after the other.
-    fn follow(&mut self, slot: usize, behind: Option<usize>, watched: &mut Vec<Read>, writes: &mut Vec<Write>) {
+    fn follow(
+        &mut self,
+        slot: usize,
+        behind: Option<usize>,
+        watched: &mut Vec<Read>,
+        writes: &mut Vec<Write>,
+    ) {
         let mut steps = 0;
         while steps < STEPS && !watched.is_empty() {
             let mut moved = false;
             let count = self.slots.get(slot).and_then(Option::as_ref).map_or(0, |block| block.warps.len());
             for index in 0..count {
-                let Some(warp) = self.slots.get(slot).and_then(Option::as_ref).and_then(|block| block.warps.get(index))
+                let Some(warp) =
+                    self.slots.get(slot).and_then(Option::as_ref).and_then(|block| block.warps.get(index))
                 else {
                     return;
                 };
                 let ready = warp.groups.iter().zip(0..).find(|(group, _)| group.state.is_ready());
                 let Some((group, chosen)) = ready else { continue };
-                let Some(code) = warp.frames.get(group.frame as usize).map(|frame| &frame.code.0) else { continue };
+                let Some(code) = warp.frames.get(group.frame as usize).map(|frame| &frame.code.0) else {
+                    continue;
+                };
                 let visible = is_visible(code, group.pc);
                 let (mask, first) = (group.mask, warp.place.first_thread);
                 let at = (code.function.id.0, group.pc);
@@ -130,7 +139,8 @@ impl Grid {
                 if !visible {
                     continue;
                 }
-                let changed: Vec<u64> = watched.iter().filter(|read| read.changed()).map(|read| read.address).collect();
+                let changed: Vec<u64> =
+                    watched.iter().filter(|read| read.changed()).map(|read| read.address).collect();
                 watched.retain(|read| !read.changed());
                 for address in changed {
                     let threads = crate::exec::core::lanes(mask).map(|lane| first + lane as u32).collect();
@@ -145,7 +155,8 @@ impl Grid {
 
     /// Takes a warp out that went astray.
     fn abandon(&mut self, slot: usize, index: usize) {
-        let warp = self.slots.get_mut(slot).and_then(Option::as_mut).and_then(|block| block.warps.get_mut(index));
+        let warp =
+            self.slots.get_mut(slot).and_then(Option::as_mut).and_then(|block| block.warps.get_mut(index));
         if let Some(warp) = warp {
             warp.groups.clear();
         }

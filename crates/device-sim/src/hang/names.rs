@@ -6,9 +6,10 @@ use crate::grid::shared::GridShared;
 /// The name of an address: a variable with an offset, a parameter's target with an offset, or the number.
 pub(crate) fn name(grid: &GridShared, location: u64, bytes: u32) -> String {
     if let Window::Shared { offset, .. } = address::window(location) {
-        let found = grid.kernel.shared_names.iter().rev().find(|&&(_, start, size)| {
-            offset >= start && (size == 0 || u64::from(offset - start) < size)
-        });
+        let found =
+            grid.kernel.shared_names.iter().rev().find(|&&(_, start, size)| {
+                offset >= start && (size == 0 || u64::from(offset - start) < size)
+            });
         return match found {
             Some((name, start, size)) => with_offset(&plain(name), u64::from(offset - start), bytes, *size),
             None => format!("shared memory at {offset:#x}"),
@@ -26,13 +27,17 @@ pub(crate) fn name(grid: &GridShared, location: u64, bytes: u32) -> String {
     }
     for (parameter, index) in grid.kernel.parameter_offsets.iter().zip(0..) {
         let start = parameter.offset as usize;
-        let Some(value) = grid.parameters.get(start..start + 8).filter(|_| parameter.bytes == 8) else { continue };
+        let Some(value) = grid.parameters.get(start..start + 8).filter(|_| parameter.bytes == 8) else {
+            continue;
+        };
         let pointer = u64::from_le_bytes(value.try_into().unwrap_or_default());
         let same = grid.allocation(pointer).zip(grid.allocation(location));
         if same.is_some_and(|(one, other)| one.address == other.address) && location >= pointer {
             return match location - pointer {
                 0 => format!("*p{index}"),
-                offset if offset % u64::from(bytes.max(1)) == 0 => format!("p{index}[{}]", offset / u64::from(bytes.max(1))),
+                offset if offset % u64::from(bytes.max(1)) == 0 => {
+                    format!("p{index}[{}]", offset / u64::from(bytes.max(1)))
+                }
                 offset => format!("p{index} + {offset} bytes"),
             };
         }

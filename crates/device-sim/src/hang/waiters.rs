@@ -56,7 +56,9 @@ impl Grid {
     /// All groups that wait.
     pub(crate) fn waiters(&self) -> Vec<Waiter> {
         let mut waiters = Vec::new();
-        for (block, slot) in self.slots.iter().zip(0..).filter_map(|(block, slot)| Some((block.as_ref()?, slot))) {
+        for (block, slot) in
+            self.slots.iter().zip(0..).filter_map(|(block, slot)| Some((block.as_ref()?, slot)))
+        {
             for (warp, index) in block.warps.iter().zip(0..) {
                 for group in &warp.groups {
                     let Some(frame) = warp.frames.get(group.frame as usize) else { continue };
@@ -85,7 +87,10 @@ impl Grid {
                                 (_, true) => Why::Time,
                                 (None, _) => Why::Itself,
                                 (Some(first), _) => {
-                                    let strongest = parked.reads.iter().max_by_key(|read| strength(self.order_of(read).0));
+                                    let strongest = parked
+                                        .reads
+                                        .iter()
+                                        .max_by_key(|read| strength(self.order_of(read).0));
                                     let read = strongest.unwrap_or(first);
                                     at = read.at;
                                     let (order, mbarrier) = self.order_of(read);
@@ -95,12 +100,18 @@ impl Grid {
                         }
                     };
                     let place = self.place(at.0, at.1);
-                    let place = if place.line == 0 || matches!(why, Why::Itself | Why::Time) { test.clone() } else { place };
+                    let place = if place.line == 0 || matches!(why, Why::Itself | Why::Time) {
+                        test.clone()
+                    } else {
+                        place
+                    };
                     waiters.push(Waiter {
                         slot,
                         warp: index,
                         block: block.index,
-                        threads: lanes(group.mask).map(|lane| warp.place.first_thread + lane as u32).collect(),
+                        threads: lanes(group.mask)
+                            .map(|lane| warp.place.first_thread + lane as u32)
+                            .collect(),
                         why,
                         place,
                         test,
@@ -116,11 +127,15 @@ impl Grid {
     fn order_of(&self, read: &Read) -> (Order, bool) {
         let code = self.shared.kernel.functions.get(read.at.0 as usize).and_then(Option::as_ref);
         let Some(code) = code else { return (Order::Weak, false) };
-        let Some(Origin::Instruction(id)) = code.origins.get(read.at.1 as usize) else { return (Order::Weak, false) };
+        let Some(Origin::Instruction(id)) = code.origins.get(read.at.1 as usize) else {
+            return (Order::Weak, false);
+        };
         match code.function.instructions.get(id.0 as usize).map(|instruction| instruction.op) {
             Some(Op::Load(access)) => (access.order, false),
             Some(Op::Atomic { access, .. }) => (access.order.max(Order::Relaxed), false),
-            Some(Op::Mbarrier { operation: MbarrierOperation::Wait { .. }, order, .. }) => (order.max(Order::Relaxed), true),
+            Some(Op::Mbarrier { operation: MbarrierOperation::Wait { .. }, order, .. }) => {
+                (order.max(Order::Relaxed), true)
+            }
             _ => (Order::Weak, false),
         }
     }
@@ -139,7 +154,10 @@ impl Grid {
             return place;
         }
         // A loop that nothing leaves: any line of it.
-        (head..code.ops.len() as u32).map(|at| self.place(function, at)).find(|place| place.line > 0).unwrap_or(place)
+        (head..code.ops.len() as u32)
+            .map(|at| self.place(function, at))
+            .find(|place| place.line > 0)
+            .unwrap_or(place)
     }
 }
 

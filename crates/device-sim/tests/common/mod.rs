@@ -24,14 +24,20 @@ impl Case {
 
     /// The same for a named card.
     pub fn on(gpu: &str, text: &str) -> Case {
+        // «#12 add …;» stands on line 12 of a source file.
+        let marked = |line: &str| match line.trim().strip_prefix('#').and_then(|rest| rest.split_once(' ')) {
+            Some((number, rest)) => format!(".loc 1 {number} 5\n{rest}\n"),
+            None => format!("{line}\n"),
+        };
+        let text: String = text.lines().map(marked).collect();
         let text = if text.contains(".entry") {
-            text.to_owned()
+            text
         } else {
             format!(
                 ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p0)\n{{\n\
                  .reg .pred %p<20>; .reg .b16 %h<20>; .reg .b32 %r<40>; .reg .b64 %d<40>; .reg .f32 %f<20>;\n\
                  .shared .align 16 .b8 tile[4096];\n\
-                 ld.param.u64 %d0, [p0];\n{text}\n}}\n"
+                 ld.param.u64 %d0, [p0];\n{text}\n}}\n.file 1 \"k.cu\"\n"
             )
         };
         let text: &'static str = Box::leak(text.into_boxed_str());
