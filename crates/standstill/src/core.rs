@@ -243,6 +243,11 @@ fn join(observed: Finding, known: &[Finding]) -> Finding {
     };
     let Some(reason) = known.iter().filter(about).min_by_key(rank) else { return observed };
     let mut joined = reason.clone();
+    // The machine code's own line table is exact; the PTX of a loop lost the lines of what was folded away.
+    let primary = |finding: &Finding| finding.primary_span().map(|span| (span.file.clone(), span.line));
+    if is_loop(joined.rule) && primary(&joined) != primary(&observed) {
+        joined.spans = observed.spans.clone();
+    }
     joined.known = Known::Observed;
     joined.severity = observed.severity.max(joined.severity);
     let sentence = joined.waits.as_ref().map(|graph| graph.sentence.as_str());
@@ -256,11 +261,6 @@ fn join(observed: Finding, known: &[Finding]) -> Finding {
         if !joined.assumes.contains(&assumption) {
             joined.assumes.push(assumption);
         }
-    }
-    // The machine code's own line table is exact; the PTX of a loop lost the lines of what was folded away.
-    let primary = |finding: &Finding| finding.primary_span().map(|span| (span.file.clone(), span.line));
-    if is_loop(joined.rule) && primary(&joined) != primary(&observed) {
-        joined.spans = observed.spans.clone();
     }
     for span in observed.spans {
         let there = joined.spans.iter().any(|other| other.file == span.file && other.line == span.line);
