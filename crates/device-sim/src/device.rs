@@ -62,7 +62,21 @@ impl Device {
         program: Arc<dyn Program + Send + Sync>,
         images: &[VariableImage],
     ) -> Result<Arc<Module>, LoadError> {
-        Module::load(self, program, images).map(Arc::new)
+        Module::load(self, program, images, &[]).map(Arc::new)
+    }
+
+    /// [`Device::load`] with some variables at addresses that the caller chose, such as host memory that was
+    /// mapped: the variable's index and the address. Their memory stays the caller's.
+    ///
+    /// # Errors
+    /// When memory is short or an image does not fit its variable.
+    pub fn load_placed(
+        self: &Arc<Device>,
+        program: Arc<dyn Program + Send + Sync>,
+        images: &[VariableImage],
+        placed: &[(u32, u64)],
+    ) -> Result<Arc<Module>, LoadError> {
+        Module::load(self, program, images, placed).map(Arc::new)
     }
 
     /// Makes a grid, of which nothing has run yet.

@@ -72,6 +72,7 @@ impl Module {
         device: &Arc<Device>,
         program: Arc<dyn Program + Send + Sync>,
         images: &[VariableImage],
+        placed: &[(u32, u64)],
     ) -> Result<Module, LoadError> {
         let mut module = Module {
             device: Arc::clone(device),
@@ -81,9 +82,10 @@ impl Module {
             kernels: Mutex::default(),
         };
         let variables = &Arc::clone(&module.program);
-        for variable in &variables.module().variables {
-            let mut place = 0;
-            if is_placed(variable.space) {
+        for (variable, index) in variables.module().variables.iter().zip(0u32..) {
+            let chosen = placed.iter().find(|(variable, _)| *variable == index);
+            let mut place = chosen.map_or(0, |(_, address)| *address);
+            if place == 0 && is_placed(variable.space) {
                 place = device
                     .memory()
                     .allocate(variable.bytes)
