@@ -147,6 +147,9 @@ fn divide(arithmetic: &Arithmetic, a: u64, b: u64) -> u64 {
 
 /// A number of at most 64 bits as a double, exactly.
 fn to_double(format: Format, bits: u64) -> f64 {
+    if format == Format::F32 {
+        return f32::from_bits(bits as u32).into();
+    }
     match softfloat::unpack(format, bits) {
         Some(number) => f64::from_bits(softfloat::pack(Format::F64, number, Rounding::Nearest)),
         None => f64::NAN,
@@ -154,6 +157,9 @@ fn to_double(format: Format, bits: u64) -> f64 {
 }
 
 fn from_double(format: Format, value: f64) -> u64 {
+    if format == Format::F32 && !value.is_nan() {
+        return (value as f32).to_bits().into();
+    }
     match softfloat::unpack(Format::F64, value.to_bits()) {
         Some(Number::Zero { negative }) => {
             softfloat::pack(format, Number::Zero { negative }, Rounding::Nearest)

@@ -241,6 +241,8 @@ fn convert(arithmetic: &Arithmetic) -> Option<Quick> {
         (Type::S64 | Type::U64, Type::S32) if flags == 0 => unary!(|a: u64| a as i32 as u64),
         (Type::U32, Type::U64 | Type::S64 | Type::S32) if flags == 0 => unary!(|a: u64| a & 0xffff_ffff),
         (Type::S32, Type::U64 | Type::S64 | Type::U32) if flags == 0 => unary!(|a: u64| a as i32 as u64),
+        (Type::F32, Type::F16) if flags == 0 => half::to_single(),
+        (Type::F16, Type::F32) if nearest => half::from_single(),
         (Type::F32, Type::S32) if nearest => unary!(|a: u64| u64::from((a as i32 as f32).to_bits())),
         (Type::F32, Type::U32) if nearest => unary!(|a: u64| u64::from((a as u32 as f32).to_bits())),
         (Type::F64, Type::S32) if nearest => unary!(|a: u64| f64::from(a as i32).to_bits()),

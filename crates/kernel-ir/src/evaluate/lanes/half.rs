@@ -90,6 +90,19 @@ fn fused<T: Half>(a: u64, b: u64, c: u64) -> u64 {
     T::narrow(sum_to_odd(T::widen(a) * T::widen(b), T::widen(c)))
 }
 
+/// `cvt.f32.f16`.
+pub(super) fn to_single() -> Quick {
+    unary!(|a: u64| {
+        let value = F16::widen(a & 0xffff);
+        if value.is_nan() { 0x7fff_ffff } else { u64::from((value as f32).to_bits()) }
+    })
+}
+
+/// `cvt.rn.f16.f32`.
+pub(super) fn from_single() -> Quick {
+    unary!(|a: u64| F16::narrow(f32::from_bits(a as u32).into()))
+}
+
 macro_rules! pairs {
     ($function:expr, $a:expr, $b:expr) => {
         $function($a & 0xffff, $b & 0xffff) | $function($a >> 16 & 0xffff, $b >> 16 & 0xffff) << 16

@@ -57,6 +57,9 @@ macro_rules! of_single {
 pub(super) fn quick(arithmetic: &Arithmetic) -> Option<Quick> {
     let flags = arithmetic.flags.0;
     let flushes = arithmetic.flags.has(Flags::FLUSH);
+    if arithmetic.flags.has(Flags::APPROXIMATE) {
+        return approximate(arithmetic.operation, flags);
+    }
     let mixed = matches!(arithmetic.from, Type::F16 | Type::Bf16);
     if flags & !(Flags::NEAREST | Flags::FLUSH) != 0 || mixed {
         return None;
@@ -81,6 +84,30 @@ pub(super) fn quick(arithmetic: &Arithmetic) -> Option<Quick> {
         Operation::Abs if flags == 0 => of_single!(unary f32::abs),
         Operation::Neg if flags == 0 => of_single!(unary |a: f32| -a),
         Operation::Sqrt if named => of_single!(unary |a: f32| a.sqrt()),
+        _ => return None,
+    })
+}
+
+/// Approximate functions, correctly rounded; see [`crate::evaluate::approximate`].
+fn approximate(operation: Operation, flags: u32) -> Option<Quick> {
+    let flushes = match flags & !Flags::APPROXIMATE {
+        0 => false,
+        Flags::FLUSH => true,
+        _ => return None,
+    };
+    Some(match (operation, flushes) {
+        (Operation::Rcp, false) => of_single!(unary |a: f32| 1.0 / a),
+        (Operation::Rcp, true) => of_single!(unary |a: f32| flushed(1.0 / flushed(a))),
+        (Operation::Sqrt, false) => of_single!(unary |a: f32| a.sqrt()),
+        (Operation::Sqrt, true) => of_single!(unary |a: f32| flushed(flushed(a).sqrt())),
+        (Operation::Rsqrt, false) => of_single!(unary |a: f32| (1.0 / f64::from(a).sqrt()) as f32),
+        (Operation::Rsqrt, true) => {
+            of_single!(unary |a: f32| flushed((1.0 / f64::from(flushed(a)).sqrt()) as f32))
+        }
+        (Operation::Ex2, false) => of_single!(unary |a: f32| libm::exp2(a.into()) as f32),
+        (Operation::Ex2, true) => of_single!(unary |a: f32| flushed(libm::exp2(flushed(a).into()) as f32)),
+        (Operation::Lg2, false) => of_single!(unary |a: f32| libm::log2(a.into()) as f32),
+        (Operation::Lg2, true) => of_single!(unary |a: f32| flushed(libm::log2(flushed(a).into()) as f32)),
         _ => return None,
     })
 }

@@ -10,7 +10,7 @@ const OPERATIONS: &[Operation] = {
     use Operation::*;
     &[
         Mov, Cvt, Cvta, Add, Sub, Mul, Mad, Div, Rcp, Sqrt, Fma, Abs, Neg, Min, Max, Setp, Selp, And, Or,
-        Xor, Not, Shl, Shr, AddCarry, Sad, Rem, Popc, Clz, Brev, Shf, Lop3, Dp4a,
+        Xor, Not, Shl, Shr, AddCarry, Sad, Rem, Popc, Clz, Brev, Shf, Lop3, Dp4a, Rsqrt, Ex2, Lg2,
     ]
 };
 
@@ -30,6 +30,8 @@ const FLAGS: &[u32] = &[
     Flags::NEAREST | Flags::SATURATE,
     Flags::ZERO_INTEGER,
     Flags::DOWN,
+    Flags::APPROXIMATE,
+    Flags::APPROXIMATE | Flags::FLUSH,
     Flags::WRAP,
     Flags::WRAP | Flags::HIGH,
     Flags::SATURATE,
