@@ -6,6 +6,7 @@
 
 pub(crate) mod address;
 pub(crate) mod flags;
+mod partial;
 mod paths;
 mod report;
 mod roles;
@@ -176,7 +177,10 @@ impl Check<'_> {
             let load = behind.iter().find(|load| open && self.handed_over(poll, writer, store, load))?;
             Some((store, *load))
         });
-        let Some((store, load)) = payload else { return };
+        let Some((store, load)) = payload else {
+            self.fence_left_out(poll, writer, others, &exposed, behind, found);
+            return;
+        };
         let any = Exposed::to(body, writer.at, Way::Release, Reach::Block);
         if others && !any.contains(body, store.at) {
             if let Some(&fence) = any.covers.last() {
@@ -185,6 +189,33 @@ impl Check<'_> {
             return;
         }
         self.report.missing_release(poll, writer, store, load, others, found);
+    }
+
+    /// A payload that is fenced on some ways only.
+    fn fence_left_out(
+        &self,
+        poll: &Poll,
+        writer: &Access,
+        others: bool,
+        exposed: &Exposed,
+        behind: &[&Access],
+        found: &mut Vec<Finding>,
+    ) {
+        let body = self.kernel.body;
+        if !others || !matches!(poll.kind, Kind::Spin(_)) {
+            return;
+        }
+        for store in self.accesses {
+            if store.does != Does::Write || !exposed.contains_on_some_ways(body, store.at) {
+                continue;
+            }
+            let load = behind.iter().find(|load| self.handed_over(poll, writer, store, load));
+            let Some(load) = load else { continue };
+            if let Some(left_out) = partial::left_out(self.kernel, exposed, store, writer, poll, load) {
+                self.report.fence_left_out(poll, writer, store, load, &left_out, found);
+                return;
+            }
+        }
     }
 
     fn acquire(

@@ -193,6 +193,11 @@ impl Exposed {
         Exposed { open, closed, covers: met }
     }
 
+    /// Whether there is a way without such an operation, and one with it.
+    pub(super) fn contains_on_some_ways(&self, body: &Body, id: InstructionId) -> bool {
+        self.open.contains(body, id) && !self.contains(body, id)
+    }
+
     pub(super) fn contains(&self, body: &Body, id: InstructionId) -> bool {
         self.open.contains(body, id) && !self.closed.iter().any(|region| region.contains(body, id))
     }

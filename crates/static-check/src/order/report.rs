@@ -1,9 +1,10 @@
 //! The findings about memory order, in the words of CUDA C++.
 
-use standstill_findings::{Finding, Outcome, Platform, PlatformRow, Rule, Span};
+use standstill_findings::{Finding, Known, Outcome, Platform, PlatformRow, Rule, Severity, Span};
 use standstill_kernel_ir::{InstructionId, Op};
 
 use super::flags::{Access, Kind, Poll};
+use super::partial::LeftOut;
 use super::paths::Way;
 use crate::body::Base;
 use crate::kernel::Kernel;
@@ -95,6 +96,30 @@ impl Report<'_> {
         );
         self.assume(&mut finding, writer, Some(store), others);
         found.push(finding);
+    }
+
+    /// A flag written with a fence before it on some ways only.
+    pub(super) fn fence_left_out(
+        &self,
+        poll: &Poll,
+        writer: &Access,
+        store: &Access,
+        load: &Access,
+        left_out: &LeftOut,
+        found: &mut Vec<Finding>,
+    ) {
+        self.missing_release(poll, writer, store, load, true, found);
+        let Some(finding) = found.last_mut() else { return };
+        let places = self.kernel.places;
+        finding.spans.push(places.cause(left_out.fence, "the fence is here, but not all come to it"));
+        finding.spans.push(places.branch(left_out.branch, "this condition leaves the fence out"));
+        if !left_out.proved {
+            let line = finding.spans.last().map_or(0, |span| span.line);
+            finding.known = Known::Possible {
+                reason: format!("it depends on the condition on line {line} whether the fence is left out"),
+            };
+            finding.severity = Severity::Warning;
+        }
     }
 
     /// A flag written first and its payload after it.
