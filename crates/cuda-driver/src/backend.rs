@@ -61,11 +61,12 @@ pub trait Backend: Send + Sync {
     /// When the bytes do not lie in one allocation.
     fn fill(&self, address: u64, pattern: &[u8], bytes: u64) -> Result<(), Status>;
 
-    /// Places an image's variables, if it has not been done.
+    /// Places an image's variables, if it has not been done: those that are named at these addresses of host
+    /// memory that was mapped, the others in the device's own memory.
     ///
     /// # Errors
     /// When that is not possible.
-    fn load(&self, image: &'static Image) -> Result<(), Status>;
+    fn load(&self, image: &'static Image, placed: &[(String, u64)]) -> Result<(), Status>;
 
     /// Address and size of a variable of an image.
     ///

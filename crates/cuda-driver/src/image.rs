@@ -89,14 +89,41 @@ impl Image {
     /// # Errors
     /// When there is no PTX in it, or it cannot be read.
     pub fn load(bytes: &[u8], number: usize, capability: u32) -> Result<&'static Image, ImageError> {
-        let contents =
-            standstill_fatbin::read(bytes).map_err(|error| ImageError::Unreadable(error.to_string()))?;
-        if let Some(why) = contents.explain_no_ptx() {
-            return Err(ImageError::NoPtx(why));
+        Image::link(&[bytes], number, capability)
+    }
+
+    /// Reads the device code of several translation units that use each other's functions and variables.
+    ///
+    /// # Errors
+    /// When there is PTX in none of them, or none can be read. Code without PTX beside others only tells what
+    /// its kernels use: the linked whole is such.
+    pub fn link(units: &[&[u8]], number: usize, capability: u32) -> Result<&'static Image, ImageError> {
+        let mut texts = Vec::new();
+        let mut known = HashMap::new();
+        let mut problem = ImageError::NoPtx("it holds no CUDA device code".to_owned());
+        for bytes in units {
+            let contents = match standstill_fatbin::read(bytes) {
+                Ok(contents) => contents,
+                Err(error) => {
+                    problem = ImageError::Unreadable(error.to_string());
+                    continue;
+                }
+            };
+            for (name, kernel) in resources(&contents, capability) {
+                known.entry(name).or_insert(kernel);
+            }
+            match contents.explain_no_ptx() {
+                Some(why) => problem = ImageError::NoPtx(why),
+                None => texts.extend(
+                    choose(&contents, capability).map(|text| String::from_utf8_lossy(text).into_owned()),
+                ),
+            }
         }
-        let text = choose(&contents, capability).ok_or_else(|| ImageError::NoPtx("it holds no PTX".into()))?;
-        let text = String::from_utf8_lossy(text).into_owned();
-        Ok(Image::from_text(text, number, resources(&contents, capability)))
+        match texts.len() {
+            0 => Err(problem),
+            1 => Ok(Image::from_text(texts.swap_remove(0), number, known)),
+            _ => Ok(Image::from_text(crate::link::link(&texts), number, known)),
+        }
     }
 
     /// Takes a PTX text.
@@ -121,6 +148,16 @@ impl Image {
     /// The code as it was parsed.
     pub(crate) fn syntax(&self) -> &'static standstill_ptx::Module<'static> {
         self.lowering.syntax()
+    }
+
+    /// Names and sizes in bytes of the variables that host and device share (`__managed__`).
+    #[must_use]
+    pub fn managed(&self) -> Vec<(String, u64)> {
+        let module = self.syntax();
+        let all = module.globals.iter().filter_map(|index| module.variables.get(*index as usize));
+        all.filter(|variable| variable.managed)
+            .map(|variable| (module.str(variable.name).to_owned(), variable.size(module.text).unwrap_or(0)))
+            .collect()
     }
 
     /// The index of a variable of the module.

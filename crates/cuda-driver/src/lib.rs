@@ -15,6 +15,7 @@ pub mod host;
 mod image;
 mod initial;
 pub mod journal;
+mod link;
 mod machine;
 pub mod operation;
 mod queue;

@@ -74,13 +74,21 @@ impl Software {
     }
 
     fn module(&self, image: &'static Image) -> Result<Arc<Module>, Status> {
+        self.load_placed(image, &[])
+    }
+
+    fn load_placed(&self, image: &'static Image, placed: &[(String, u64)]) -> Result<Arc<Module>, Status> {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = modules.get(&image.number) {
             return known.clone();
         }
+        let placed: Vec<(u32, u64)> = placed
+            .iter()
+            .filter_map(|(name, address)| Some((image.variable_index(name)?, *address)))
+            .collect();
         let loaded = self
             .device
-            .load(Arc::new(Code(image)), &initial::images(image))
+            .load_placed(Arc::new(Code(image)), &initial::images(image), &placed)
             .map_err(|_| Status::MemoryAllocation);
         modules.insert(image.number, loaded.clone());
         loaded
@@ -134,8 +142,8 @@ impl Backend for Software {
         self.device.memory().fill(address, pattern, bytes).map_err(status_of_memory)
     }
 
-    fn load(&self, image: &'static Image) -> Result<(), Status> {
-        self.module(image).map(|_| ())
+    fn load(&self, image: &'static Image, placed: &[(String, u64)]) -> Result<(), Status> {
+        self.load_placed(image, placed).map(|_| ())
     }
 
     fn variable(&self, image: &'static Image, name: &str) -> Result<(u64, u64), Status> {

@@ -24,7 +24,7 @@ pub fn allocate(bytes: u64, kind: Kind) -> Result<u64> {
 }
 
 /// Pages of the host that kernels reach at the same address.
-fn allocate_host(bytes: usize, kind: Kind) -> Result<u64> {
+pub fn allocate_host(bytes: usize, kind: Kind) -> Result<u64> {
     let backend = runtime().machine()?.backend();
     let length = bytes.max(1).checked_next_multiple_of(PAGE).ok_or(Status::MemoryAllocation)?;
     // SAFETY: new pages are asked for, at a place that the system chooses.

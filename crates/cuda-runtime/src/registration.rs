@@ -11,6 +11,8 @@ use standstill_cuda_driver::{Image, ImageError, Kernel, Status};
 
 use crate::call::{Result, export, get, put};
 use crate::layout::{ConstPointer, Dim3, FATBIN_WRAPPER_MAGIC, FatbinWrapper, Pointer, StreamHandle};
+use crate::address_space::Kind;
+use crate::memory::allocate_host;
 use crate::runtime::runtime;
 
 /// Units, kernels and variables of the program, by the host addresses that stand for them.
@@ -78,24 +80,13 @@ impl Registrations {
         if let Some(images) = &entry.images {
             return images.clone();
         }
-        let mut loaded = Vec::new();
-        let mut failure = None;
-        for fatbin in &entry.fatbins {
-            // SAFETY: the compiler's registration code gave this address for a fatbin.
-            let bytes = unsafe { fatbin_bytes(*fatbin) };
-            match load_image(bytes, self.images) {
-                Ok(image) => {
-                    self.images += 1;
-                    loaded.push(image);
-                }
-                Err(status) => failure = Some(status),
-            }
-        }
-        // Of several fatbins those with PTX are enough: what is linked is machine code only.
-        let result = match failure {
-            Some(status) if loaded.is_empty() => Err(status),
-            _ => Ok(loaded),
-        };
+        // SAFETY: the compiler's registration code gave these addresses for fatbins.
+        let units: Vec<&[u8]> = entry.fatbins.iter().map(|fatbin| unsafe { fatbin_bytes(*fatbin) }).collect();
+        let result = load_image(&units, self.images).and_then(|image| {
+            self.images += 1;
+            share_managed(image)?;
+            Ok(vec![image])
+        });
         entry.images = Some(result.clone());
         result
     }
@@ -167,10 +158,19 @@ impl Registrations {
     }
 }
 
+/// Lets the managed variables of an image lie in memory of the host that kernels reach.
+fn share_managed(image: &'static Image) -> Result {
+    let mut placed = Vec::new();
+    for (name, bytes) in image.managed() {
+        placed.push((name, allocate_host(bytes as usize, Kind::Managed)?));
+    }
+    runtime().machine()?.backend().load(image, &placed)
+}
+
 /// Reads device code, tells the journal of it, and the user of what cannot be used.
-pub fn load_image(bytes: &[u8], number: usize) -> Result<&'static Image> {
+pub fn load_image(units: &[&[u8]], number: usize) -> Result<&'static Image> {
     let machine = runtime().machine()?;
-    match Image::load(bytes, number, machine.card().capability) {
+    match Image::link(units, number, machine.card().capability) {
         Ok(image) => {
             if let Some(error) = image.syntax_error() {
                 runtime().tell(format!("the program's PTX cannot be read whole: {error}"));
@@ -234,7 +234,8 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const FatbinWrapper) 
                 entry = unsafe { entry.add(1) };
             }
         }
-        if fatbins.is_empty() && !wrapper.data.is_null() {
+        // Behind a list, this is the linked whole, which tells what its kernels use.
+        if !wrapper.data.is_null() {
             fatbins.push(wrapper.data.addr());
         }
     }
