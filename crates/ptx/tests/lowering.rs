@@ -265,6 +265,75 @@ fn asynchronous_operations() {
 }
 
 #[test]
+fn modes_and_mixed_precision() {
+    // Flags: mode in bits 22 to 24, SPECIAL in the two highest, see `ArithmeticFlags`.
+    check("prmt.b32.ecl %r1, %r2, %r3, %r4;", &["Prmt.B32.0x1000000 %r1 <- %r2, %r3, %r4"]);
+    check("testp.subnormal.f32 %p1, %f1;", &["Testp.F32.0x1800000 %p1 <- %f1"]);
+    check("add.rn.f32.f16 %f1, %s1, %f2;", &["Add.F32<F16.0xc0000040 %f1 <- %s1, %f2"]);
+    check("mul24.lo.u32 %r1, %r2, %r3;", &["Mul.U32.0xc8000001 %r1 <- %r2, %r3"]);
+    check("min.xorsign.abs.f32 %f1, %f2, %f3;", &["Min.F32.0xc2000000 %f1 <- %f2, %f3"]);
+    check("fma.rn.oob.f16 %s1, %s2, %s3, %s4;", &["Fma.F16.0x80000040 %s1 <- %s2, %s3, %s4"]);
+    check(
+        "lop3.or.b32 %r1|%p1, %r2, %r3, %r4, 0x80, %p2;",
+        &["Lop3.B32.Or %r1, %p1 <- %r2, %r3, %r4, 128, %p2"],
+    );
+    check("cvt.rn.satfinite.e4m3x2.f32 %s1, %f1, %f2;", &["Cvt.E4m3x2<F32.0x4000040 %s1 <- %f1, %f2"]);
+}
+
+#[test]
+fn parts_of_registers() {
+    check(
+        "vadd.s32.u32.s32.sat %r1, %r2.b1, %r3.h0;",
+        &[
+            "Bfe.U32 t0 <- %r2, 8, 8",
+            "Bfe.S32 t1 <- %r3, 0, 16",
+            "Video(Add).S32<U32.0x10000008 %r1 <- t0, t1",
+        ],
+    );
+    check("vadd4.u32.u32.u32.add %r1, %r2, %r3, %r4;", &["Video(Add).U32.0x1c00000 %r1 <- %r2, %r3, %r4"]);
+    // A destination's byte is not modelled.
+    check("vadd.u32.u32.u32 %r1.b0, %r2, %r3, %r4;", &["Video(Add).U32.0x80000000 %r1 <- %r2, %r3, %r4"]);
+    check(
+        ".reg .v2 .b32 v; ld.global.v2.b32 v, [%d1]; mov.b32 %r1, v.y; mov.b32 %r2, v.x;",
+        &["Load.Global.B32x2 v, t0 <- [%d1+0]", "Mov.B32 %r1 <- t0", "Mov.B32 %r2 <- v"],
+    );
+}
+
+#[test]
+fn products_and_asynchronous_stores() {
+    check(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f2};",
+        &[
+            "Matrix(Mma(MatrixMultiply { m: 16, n: 8, k: 16, d: F32, a: F16, b: F16, c: F32, operation: MultiplyAdd, saturates: false, wmma: false })) %f1 <- %r1, %r2, %f2",
+        ],
+    );
+    check(
+        "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f2}, %r3, 0;",
+        &[
+            "Matrix(Mma(MatrixMultiply { m: 16, n: 8, k: 32, d: F32, a: F16, b: F16, c: F32, operation: Unknown, saturates: false, wmma: false })) %f1 <- %r1, %r2, %f2, %r3, 0",
+        ],
+    );
+    check(
+        "wmma.load.b.sync.aligned.col.m16n16k16.global.f16 {%r1}, [%d1], 32;",
+        &[
+            "Matrix(Load(MatrixFragment { fragment: B, space: Global, ty: F16, m: 16, n: 16, k: 16, column: true })) %r1 <- [%d1+0], 32",
+        ],
+    );
+    check(
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.u32 [%r1], {%r2, %r3}, [%r4];",
+        &[
+            "AsyncStore { access: Access { space: SharedCluster, ty: U32, elements: 2, order: Relaxed, scope: Cluster, non_coherent: false }, reduction: None } <- [%r1+0], %r2, %r3, [%r4+0]",
+        ],
+    );
+    check(
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u64 [%r1], %d1, [%r4];",
+        &[
+            "AsyncStore { access: Access { space: SharedCluster, ty: U64, elements: 1, order: Relaxed, scope: Cluster, non_coherent: false }, reduction: Some(Add) } <- [%r1+0], %d1, [%r4+0]",
+        ],
+    );
+}
+
+#[test]
 fn control_flow() {
     check_blocks(
         "@%p1 bra L; add.s32 %r1, %r1, 1; L: @!%p2 bra L; ret;",
