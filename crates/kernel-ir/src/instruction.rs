@@ -107,6 +107,10 @@ pub enum Op {
         tensor: bool,
         /// How completion is told.
         completion: BulkCompletion,
+        /// `cp.reduce`: what is done to the destination, by elements of this type; a copy replaces.
+        reduction: Option<(AtomicOperation, Type)>,
+        /// `.multicast::cluster`: to the blocks of the cluster that the last source names by bits.
+        multicast: bool,
     },
     /// `st.async` and `red.async` to shared memory of the cluster: `← address, value…, mbarrier address`. The
     /// mbarrier's transaction count falls by the bytes written, once they are.

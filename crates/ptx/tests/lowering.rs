@@ -235,13 +235,13 @@ fn asynchronous_operations() {
     check(
         "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d1, {%r2, %r3}], [%r4];",
         &[
-            "BulkCopy { direction: GlobalToShared, tensor: true, completion: Mbarrier } <- [%r1+0], [%d1+0], %r2, %r3, [%r4+0]",
+            "BulkCopy { direction: GlobalToShared, tensor: true, completion: Mbarrier, reduction: None, multicast: false } <- [%r1+0], [%d1+0], %r2, %r3, [%r4+0]",
         ],
     );
     check(
         "cp.async.bulk.global.shared::cta.bulk_group [%d1], [%r1], 64; cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;",
         &[
-            "BulkCopy { direction: SharedToGlobal, tensor: false, completion: Group } <- [%d1+0], [%r1+0], 64",
+            "BulkCopy { direction: SharedToGlobal, tensor: false, completion: Group, reduction: None, multicast: false } <- [%d1+0], [%r1+0], 64",
             "BulkCommit <-",
             "BulkWait { read: true } <- 0",
         ],

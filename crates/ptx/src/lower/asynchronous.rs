@@ -5,7 +5,7 @@ use standstill_kernel_ir::{
 };
 
 use crate::lower::matrix as matrix_forms;
-use crate::lower::opcode::{Form, Meaning};
+use crate::lower::opcode::{Form, Meaning, atomic_operation};
 use crate::lower::words::{Words, is_cache_hint, order_of, scope_of, space_of, type_of};
 
 /// What an asynchronous opcode means; `None` where it is not known.
@@ -132,5 +132,11 @@ fn bulk(words: &Words<'_>, reduce: bool) -> Option<Meaning> {
     } else {
         BulkCompletion::None
     };
-    Some(Meaning::op(Op::BulkCopy { direction, tensor: words.has("tensor"), completion }, Form::Reads))
+    let reduction = match reduce {
+        true => words.first(atomic_operation).zip(words.types().last().copied()),
+        false => None,
+    };
+    let multicast = words.all.iter().any(|word| word.starts_with("multicast::"));
+    let tensor = words.has("tensor");
+    Some(Meaning::op(Op::BulkCopy { direction, tensor, completion, reduction, multicast }, Form::Reads))
 }
