@@ -8,6 +8,7 @@ pub(crate) mod collective;
 pub(crate) mod copy;
 pub(crate) mod core;
 pub(crate) mod general;
+pub(crate) mod matrix;
 pub(crate) mod mbarrier;
 pub(crate) mod memory;
 mod printf;

@@ -7,7 +7,7 @@ use standstill_kernel_ir::{
 use super::code::{Builtin, Call, General, Handler, Kind, Micro, Place, Plane, Slot, Target, Whole};
 use super::{Decoder, planes, rows};
 use crate::exec::memory::{self, NARROW_ADDRESS, WIDE_ADDRESS};
-use crate::exec::{atomic, barrier, collective, copy, general, mbarrier, special, wide};
+use crate::exec::{atomic, barrier, collective, copy, general, matrix, mbarrier, special, wide};
 use crate::launch::LaunchError;
 
 impl Decoder<'_> {
@@ -39,10 +39,11 @@ impl Decoder<'_> {
             Op::AsyncCopy { .. } => copy::small,
             Op::AsyncMbarrierArrive { .. } => copy::arrive,
             Op::BulkCopy { .. } => copy::bulk,
+            Op::AsyncStore { .. } => copy::store,
             Op::Nanosleep => special::sleep,
             Op::Matrix(kind) => match kind {
                 MatrixKind::TensorCommit => copy::tensor_commit,
-                _ => special::matrix,
+                _ => matrix::operate,
             },
             // Copies are done when they are issued, and memory is sequentially consistent.
             Op::AsyncCommit
@@ -54,10 +55,6 @@ impl Decoder<'_> {
             | Op::SetMaximumRegisters
             | Op::LifeMark { .. }
             | Op::Hint => return Ok(()),
-            Op::AsyncStore { reduction, .. } => {
-                let name = if reduction.is_some() { "red.async" } else { "st.async" };
-                return Err(self.refuse(instruction, name.to_owned()));
-            }
             Op::Opaque(id) => {
                 let opaque = self.function.opaque.get(id.0 as usize);
                 let name = opaque.map(|opaque| opaque.mnemonic.clone()).unwrap_or_default();
@@ -258,8 +255,9 @@ fn full_width(arithmetic: &Arithmetic, to: Place) -> bool {
 /// The width of a constant source of an operation that is not arithmetic.
 fn source_plane(op: Op, index: usize) -> Plane {
     match op {
-        Op::Atomic { access, .. } if index > 0 => Plane::of(access.ty),
+        Op::Atomic { access, .. } | Op::AsyncStore { access, .. } if index > 0 => Plane::of(access.ty),
         Op::Atomic { .. }
+        | Op::AsyncStore { .. }
         | Op::Mbarrier { .. }
         | Op::AsyncCopy { .. }
         | Op::AsyncMbarrierArrive { .. }

@@ -76,6 +76,8 @@ pub(crate) fn mask_position(op: Op) -> usize {
     match op {
         Op::WarpSync | Op::Elect => 0,
         Op::Shuffle(_) => 3,
+        // They have no mask: all lanes take part.
+        Op::Matrix(_) => usize::MAX,
         _ => 1,
     }
 }

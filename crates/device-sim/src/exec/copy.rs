@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use standstill_kernel_ir::{BulkCompletion, BulkDirection, Op, Space};
+use standstill_kernel_ir::evaluate::atomic;
+use standstill_kernel_ir::{AtomicOperation, BulkCompletion, BulkDirection, Op, Space, Type};
 
 use super::core::{Core, Step, lanes};
+use super::mbarrier::Mbarrier;
+use crate::address;
 use crate::decode::code::Micro;
 use crate::fault::FaultKind;
 
@@ -61,6 +64,26 @@ impl Core<'_> {
     }
 }
 
+impl Core<'_> {
+    /// Combines element by element.
+    fn combine(
+        &mut self,
+        lane: usize,
+        to: (Space, u64),
+        from: (Space, u64),
+        bytes: u32,
+        (operation, ty): (AtomicOperation, Type),
+    ) -> Result<(), FaultKind> {
+        let size = ty.bytes().min(8);
+        for at in (0..bytes / size).map(|index| u64::from(index * size)) {
+            let value = self.read_memory(from.0, lane, from.1.wrapping_add(at), size)?;
+            let change = |old| atomic::atomic(operation, ty, to.0, old, value, 0).unwrap_or(old);
+            self.update_memory(to.0, lane, to.1.wrapping_add(at), size, change)?;
+        }
+        Ok(())
+    }
+}
+
 /// `cp.async.mbarrier.arrive`: all copies of the thread have been done. Without `.noinc` the pending count
 /// goes up first, so that nothing changes.
 pub(crate) fn arrive(core: &mut Core<'_>, op: &Micro) -> Step {
@@ -90,7 +113,9 @@ fn with_window(address: u64) -> u64 {
 pub(crate) fn bulk(core: &mut Core<'_>, op: &Micro) -> Step {
     let code = Arc::clone(&core.code);
     let Some(whole) = code.operations.get(op.x as usize) else { return Step::Next };
-    let Op::BulkCopy { direction, tensor, completion } = whole.op else { return Step::Next };
+    let Op::BulkCopy { direction, tensor, completion, reduction, multicast } = whole.op else {
+        return Step::Next;
+    };
     if direction == BulkDirection::Prefetch {
         return Step::Next;
     }
@@ -106,14 +131,59 @@ pub(crate) fn bulk(core: &mut Core<'_>, op: &Micro) -> Step {
     for lane in lanes(core.active) {
         let [to, from, bytes] = [0, 1, 2].map(|index| core.read(whole.source(index), lane));
         let bytes = bytes as u32;
-        let copied = core.copy(lane, (to_space, to), (from_space, from), bytes, bytes).and_then(|()| {
-            if completion == BulkCompletion::Mbarrier {
-                let barrier = core.read(whole.source(3), lane);
-                core.change_mbarrier(Space::Shared, lane, barrier, |barrier| barrier.complete(bytes))?;
+        let barrier = (completion == BulkCompletion::Mbarrier).then(|| core.read(whole.source(3), lane));
+        let targets = if multicast { core.read(whole.source(4), lane) as u16 } else { 1 };
+        for rank in (0..16).filter(|rank| targets >> rank & 1 != 0) {
+            let at = |address: u64| if multicast { of_rank(address, rank) } else { address };
+            let mut copied = match reduction {
+                None => core.copy(lane, (to_space, at(to)), (from_space, from), bytes, bytes),
+                Some(by) => core.combine(lane, (to_space, at(to)), (from_space, from), bytes, by),
+            };
+            if let (Ok(()), Some(barrier)) = (&copied, barrier) {
+                let completed = |barrier: Mbarrier| barrier.complete(bytes);
+                copied = core.change_mbarrier(Space::Shared, lane, at(barrier), completed).map(drop);
             }
-            Ok(())
-        });
-        if let Err(kind) = copied {
+            if let Err(kind) = copied {
+                return core.fail(kind, lane);
+            }
+        }
+    }
+    Step::Next
+}
+
+/// The same place in the shared memory of another block of the cluster.
+fn of_rank(address: u64, rank: u32) -> u64 {
+    let offset = address.wrapping_sub(address::SHARED) % address::SHARED_STEP;
+    address::SHARED + (u64::from(rank) + 1) * address::SHARED_STEP + offset
+}
+
+/// `st.async` and `red.async`: address, values, mbarrier.
+pub(crate) fn store(core: &mut Core<'_>, op: &Micro) -> Step {
+    let code = Arc::clone(&core.code);
+    let Some(whole) = code.operations.get(op.x as usize) else { return Step::Next };
+    let Op::AsyncStore { access, reduction } = whole.op else { return Step::Next };
+    let (bytes, elements) = (access.ty.bytes(), usize::from(access.elements.max(1)));
+    for lane in lanes(core.active) {
+        let address = core.read(whole.source(0), lane);
+        for element in 0..elements {
+            let at = address.wrapping_add(element as u64 * u64::from(bytes));
+            let value = core.read(whole.source(1 + element), lane);
+            let stored = match reduction {
+                None => core.write_memory(Space::Shared, lane, at, bytes, value),
+                Some(by) => {
+                    let change =
+                        |old| atomic::atomic(by, access.ty, Space::Shared, old, value, 0).unwrap_or(old);
+                    core.update_memory(Space::Shared, lane, at, bytes, change).map(drop)
+                }
+            };
+            if let Err(kind) = stored {
+                return core.fail(kind, lane);
+            }
+        }
+        let barrier = core.read(whole.source(1 + elements), lane);
+        let all = bytes * elements as u32;
+        if let Err(kind) = core.change_mbarrier(Space::Shared, lane, barrier, |barrier| barrier.complete(all))
+        {
             return core.fail(kind, lane);
         }
     }

@@ -1,4 +1,4 @@
-//! Special registers, addresses of local variables, sleeping, and matrix operations without values.
+//! Special registers, addresses of local variables, and sleeping.
 
 use standstill_kernel_ir::Special;
 
@@ -146,19 +146,4 @@ pub(crate) fn sleep(core: &mut Core<'_>, op: &Micro) -> Step {
     let longest = lanes(core.active).map(|lane| core.read(place, lane)).max().unwrap_or(0);
     core.ticks += longest.min(1 << 20);
     Step::Sleep
-}
-
-/// A matrix operation whose values are not modelled: its results are unknown.
-pub(crate) fn matrix(core: &mut Core<'_>, op: &Micro) -> Step {
-    let code = std::sync::Arc::clone(&core.code);
-    let Some(whole) = code.operations.get(op.x as usize) else { return Step::Next };
-    if whole.destinations.iter().any(|place| place.is_some()) {
-        core.grid.unknown(&code, op);
-    }
-    for &place in &whole.destinations {
-        for lane in lanes(core.active) {
-            core.write(place, lane, 0);
-        }
-    }
-    Step::Next
 }

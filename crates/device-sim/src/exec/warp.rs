@@ -368,7 +368,7 @@ impl Warp {
         let mut rest = group.mask;
         while rest != 0 {
             let lane = rest.trailing_zeros() as usize;
-            let named = if mask.is_some() { core.read(mask, lane) as u32 } else { group.mask };
+            let named = if mask.is_some() { core.read(mask, lane) as u32 } else { u32::MAX };
             let same = lanes(rest)
                 .filter(|&other| !mask.is_some() || core.read(mask, other) as u32 == named)
                 .fold(0u32, |same, other| same | 1 << other);

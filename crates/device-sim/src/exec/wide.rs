@@ -333,10 +333,10 @@ functions! {
     FloatDivide(a, b): u32 => u32 = single(f(a) / f(b));
     FloatRoot(a): u32 => u32 = single(f(a).sqrt());
     FloatReciprocal(a): u32 => u32 = single(1.0 / f(a));
-    FloatNegate(a): u32 => u32 = a ^ 0x8000_0000;
-    FloatAbsolute(a): u32 => u32 = a & 0x7fff_ffff;
-    DoubleNegate(a): u64 => u64 = a ^ (1 << 63);
-    DoubleAbsolute(a): u64 => u64 = a & !(1 << 63);
+    FloatNegate(a): u32 => u32 = single(-f(a));
+    FloatAbsolute(a): u32 => u32 = single(f(a).abs());
+    DoubleNegate(a): u64 => u64 = (-g(a)).to_bits();
+    DoubleAbsolute(a): u64 => u64 = g(a).abs().to_bits();
 }
 
 struct WideDouble<const N: usize, F>(PhantomData<F>);
@@ -534,8 +534,8 @@ pub(crate) fn select(
         (O::Rcp, Narrow, [Narrow]) if ty == Type::F32 && named => unary::<FloatReciprocal>,
         (O::Neg, Narrow, [Narrow]) if ty == Type::F32 && plain => unary::<FloatNegate>,
         (O::Abs, Narrow, [Narrow]) if ty == Type::F32 && plain => unary::<FloatAbsolute>,
-        (O::Neg, Wide, [Wide]) if ty == Type::F64 && plain => unary::<DoubleNegate>,
-        (O::Abs, Wide, [Wide]) if ty == Type::F64 && plain => unary::<DoubleAbsolute>,
+        (O::Neg, Wide, [Wide]) if ty == Type::F64 && plain => double::<1, DoubleNegate>,
+        (O::Abs, Wide, [Wide]) if ty == Type::F64 && plain => double::<1, DoubleAbsolute>,
         (O::Add, Wide, [Wide, Wide]) if ty == Type::F64 && nearest => double::<2, DoubleAdd>,
         (O::Sub, Wide, [Wide, Wide]) if ty == Type::F64 && nearest => double::<2, DoubleSubtract>,
         (O::Mul, Wide, [Wide, Wide]) if ty == Type::F64 && nearest => double::<2, DoubleMultiply>,
