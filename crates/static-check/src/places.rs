@@ -39,6 +39,9 @@ const TOOLCHAIN_PARTS: [&str; 15] = [
 /// How many lines between two neighbours are looked at for an operation's name.
 const MAXIMUM_DISTANCE: u32 = 64;
 
+/// How many lines behind the last neighbour are looked at where there is none behind.
+const LINES_BEHIND: u32 = 4;
+
 /// A line of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Frame {
@@ -95,10 +98,26 @@ impl Places<'_> {
         };
         let behind = (id.0 + 1..=block.end).find_map(own);
         let before = (block.first..id.0).rev().find_map(own);
+        // Where the block has no line of the user's, those around it in the text have.
+        let any = |index: u32| {
+            let frames = self.frames(self.body.instruction(InstructionId(index))?.location);
+            frames.get(self.own_frame(&frames)?).copied()
+        };
+        let before = before.or_else(|| {
+            let first = block.first.saturating_sub(MAXIMUM_DISTANCE);
+            (first..block.first).rev().find_map(any)
+        });
+        let after = || (block.end..block.end.saturating_add(MAXIMUM_DISTANCE)).find_map(any);
+        let behind = behind.or_else(after).filter(|behind| {
+            before.is_none_or(|before| before.file == behind.file && before.line <= behind.line)
+        });
         let nearest = behind.or(before)?;
         let from = before.filter(|before| before.file == nearest.file).unwrap_or(nearest);
         let (first, last) = (from.line.min(nearest.line), from.line.max(nearest.line));
-        let last = last.min(first.saturating_add(MAXIMUM_DISTANCE));
+        let last = match behind {
+            Some(_) => last.min(first.saturating_add(MAXIMUM_DISTANCE)),
+            None => last.saturating_add(LINES_BEHIND),
+        };
         let instruction = self.body.instruction(id)?;
         for word in self.written_as(instruction) {
             let has_word = |line: &u32| {
