@@ -9,17 +9,17 @@ mod software;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use standstill_report::Report;
-use standstill_supervisor::{Captured, Dump, Judgement, Limits, Observer, Outcome, Plan, Reason};
+use standstill_supervisor::{Captured, Limits, Observer, Outcome, Plan, Reason};
 
 use crate::args::{CompilerArgs, OutputArgs, VerdictArgs};
 use crate::disk::DiskSources;
 use crate::output::{fail, say};
 
-pub(crate) use gpu::{Explained, explain};
+pub(crate) use gpu::explain;
 use host::{HostReport, host_section};
 pub(crate) use report::keep_dumps;
 
@@ -64,8 +64,7 @@ pub(crate) struct WatchArgs {
     /// Stop the program after this time: 5s, 500ms, 2m, 1h
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     pub(crate) timeout: Option<Duration>,
-    /// Stop the program when its GPU work stands still for this time: looks at the GPU that often (a pause of a
-    /// fraction of a second each), and compares
+    /// Stop the program when host threads wait for the GPU and none of their waiting calls has returned for this time
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     pub(crate) no_progress: Option<Duration>,
     /// From asking the program to end to killing it
@@ -223,13 +222,7 @@ impl Observer for Watcher<'_> {
         }
     }
 
-    fn judge(&mut self, before: &[Dump], after: &[Dump]) -> Judgement {
-        let start = Instant::now();
-        let judgement = gpu::judge(before, after);
-        report::progress(&format!(
-            "compared two states of the GPU in {:.1} s",
-            start.elapsed().as_secs_f64()
-        ));
-        judgement
+    fn note(&mut self, line: &str) {
+        say(&format!("standstill: {line}"));
     }
 }

@@ -16,8 +16,12 @@ fn stand_in(place: &Workplace, name: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../supervisor/tests/children/{name}.c"));
     let program = place.path(name);
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    let status =
-        Command::new(compiler).args(["-g", "-O1", "-pthread", "-o"]).arg(&program).arg(source).status().unwrap();
+    let status = Command::new(compiler)
+        .args(["-g", "-O1", "-pthread", "-o"])
+        .arg(&program)
+        .arg(source)
+        .status()
+        .unwrap();
     assert!(status.success());
     program
 }
@@ -90,8 +94,19 @@ fn a_hang_names_the_innocent_call() {
 fn json_carries_the_host() {
     let place = Workplace::new();
     stand_in(&place, "parked");
-    let arguments =
-        ["run", "--device", "gpu", "--timeout", "500ms", "--format", "json", "-o", "r.json", "--", "./parked"];
+    let arguments = [
+        "run",
+        "--device",
+        "gpu",
+        "--timeout",
+        "500ms",
+        "--format",
+        "json",
+        "-o",
+        "r.json",
+        "--",
+        "./parked",
+    ];
     place.run(&arguments).exits(124);
     let json: Value = serde_json::from_str(&std::fs::read_to_string(place.path("r.json")).unwrap()).unwrap();
     assert_eq!((&json["exit"], &json["program_exit"]), (&124.into(), &143.into()));

@@ -57,10 +57,10 @@ impl DumpFolder {
     }
 }
 
-/// The environment under which processes can be dumped into `folder`. `light` leaves shared memory out; without
-/// `ends` the process goes on after its dump, otherwise the driver aborts it.
+/// The environment under which processes can be dumped into `folder`. `light` leaves shared memory out. The driver
+/// aborts a process after its dump.
 #[must_use]
-pub fn dump_variables(folder: &DumpFolder, light: bool, ends: bool) -> Vec<(&'static str, OsString)> {
+pub fn dump_variables(folder: &DumpFolder, light: bool) -> Vec<(&'static str, OsString)> {
     let mut flags = vec![
         "skip_nonrelocated_elf_images",
         "skip_global_memory",
@@ -69,9 +69,6 @@ pub fn dump_variables(folder: &DumpFolder, light: bool, ends: bool) -> Vec<(&'st
     ];
     if light {
         flags.push("skip_shared_memory");
-    }
-    if !ends {
-        flags.push("skip_abort");
     }
     let named = |name: &str| folder.path().join(name).into_os_string();
     vec![

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
@@ -58,5 +58,45 @@ pub(crate) fn close_all_but(kept: i32) {
                 unsafe { libc::close(descriptor as i32) };
             }
         }
+    }
+}
+
+/// Counts how often a thread executes the instruction at `address`, without stopping it.
+pub(crate) fn count_executions(tid: i32, address: u64) -> io::Result<OwnedFd> {
+    const TYPE_BREAKPOINT: u64 = 5;
+    const EXCLUDE_KERNEL_AND_HYPERVISOR: u64 = 0b110_0000;
+    const ON_EXECUTION: u64 = 4;
+    const CLOSE_ON_EXEC: u64 = 8;
+    // `struct perf_event_attr` in its second version: type and size, config, period, sample type, read format,
+    // flags, wakeup and breakpoint type, address, length.
+    let size = 72;
+    let attributes: [u64; 9] = [
+        TYPE_BREAKPOINT | size << 32,
+        0,
+        0,
+        0,
+        0,
+        EXCLUDE_KERNEL_AND_HYPERVISOR,
+        ON_EXECUTION << 32,
+        address,
+        8,
+    ];
+    let any_processor = -1i32;
+    let no_group = -1i32;
+    // SAFETY: the kernel reads `size` bytes at the pointer, which is as large as the array.
+    let descriptor = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            attributes.as_ptr(),
+            tid,
+            any_processor,
+            no_group,
+            CLOSE_ON_EXEC,
+        )
+    };
+    match i32::try_from(descriptor) {
+        // SAFETY: the kernel just gave it, and nobody else has it.
+        Ok(descriptor) if descriptor >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }),
+        _ => Err(io::Error::last_os_error()),
     }
 }

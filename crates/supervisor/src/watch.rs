@@ -1,6 +1,5 @@
 //! The watchdog: starting a program, waiting for its end or for a limit, and what happens then.
 
-use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Command;
@@ -17,6 +16,7 @@ use crate::process::{Process, uses_cuda};
 use crate::stacks::{ProcessStacks, capture};
 use crate::system;
 use crate::terminal::Terminal;
+use crate::tripwire::Tripwires;
 use crate::wait::{open_process, poll_until};
 
 use signals::{Signals, Told};
@@ -33,7 +33,7 @@ const MOST_PROCESSES: usize = 32;
 pub struct Limits {
     /// From start to end.
     pub time: Option<Duration>,
-    /// Without any GPU work that begins or ends while there is some.
+    /// With host threads that wait for the GPU, in calls of which none returns. Looked at twice in that time.
     pub no_progress: Option<Duration>,
     /// From SIGTERM to SIGKILL.
     pub grace: Duration,
@@ -95,7 +95,7 @@ impl Plan {
 pub enum Reason {
     /// It took longer than the limit.
     TimeLimit(Duration),
-    /// Its GPU work stood still.
+    /// The host waited for the GPU, and no waiting call returned.
     NoProgress {
         /// For how long.
         window: Duration,
@@ -146,17 +146,6 @@ pub struct Captured {
     pub expired: Instant,
 }
 
-/// What two dumps say of the time between them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Judgement {
-    /// Work began or ended, or there is none.
-    Progress,
-    /// The same work stands on the GPU; how that was judged.
-    Standstill(String),
-    /// It cannot be said, and why.
-    Unknown(String),
-}
-
 /// Who is told what happens.
 pub trait Observer {
     /// A line for a person who waits.
@@ -166,10 +155,8 @@ pub trait Observer {
     /// returns, or when the grace is over.
     fn captured(&mut self, captured: &Captured);
 
-    /// Compares the GPU's state at the beginning and end of a `no_progress` window.
-    fn judge(&mut self, _before: &[Dump], _after: &[Dump]) -> Judgement {
-        Judgement::Unknown("nothing compares dumps here".to_owned())
-    }
+    /// Something that a person must know although nobody waits for it.
+    fn note(&mut self, _line: &str) {}
 }
 
 /// How it went.
@@ -202,7 +189,7 @@ pub fn run(plan: Plan, observer: &mut dyn Observer) -> Result<Outcome, StartErro
         false => None,
     };
     if let Some(folder) = &folder {
-        command.envs(dump_variables(folder, light_dumps, limits.no_progress.is_none()));
+        command.envs(dump_variables(folder, light_dumps));
     }
     let mark = (MARK.to_owned(), unique());
     command.env(&mark.0, &mark.1);
@@ -239,7 +226,8 @@ pub fn run(plan: Plan, observer: &mut dyn Observer) -> Result<Outcome, StartErro
         terminal: if owns_process { Terminal::open() } else { Terminal::none() },
         folder,
         ended: None,
-        before: Vec::new(),
+        wires: Tripwires::default(),
+        wired: Instant::now(),
     };
     let outcome = watch.see_it_end(observer);
     watch.terminal.take_back();
@@ -265,18 +253,17 @@ struct Watch {
     terminal: Terminal,
     folder: Option<DumpFolder>,
     ended: Option<Ended>,
-    /// The dumps at the beginning of the `no_progress` window.
-    before: Vec<Dump>,
+    /// The calls in which the host waits for the GPU.
+    wires: Tripwires,
+    /// Since when none of them has returned.
+    wired: Instant,
 }
 
 impl Watch {
     fn see_it_end(&mut self, observer: &mut dyn Observer) -> Outcome {
-        let (reason, dumps) = match self.wait(observer) {
-            None => return self.ended_by_itself(),
-            Some(stop) => stop,
-        };
+        let Some(reason) = self.wait(observer) else { return self.ended_by_itself() };
         let expired = Instant::now();
-        let captured = self.capture(reason.clone(), dumps, expired, observer);
+        let captured = self.capture(reason.clone(), expired, observer);
         self.members.signal(Signal::TERM);
         // A stopped process takes the signal only when it goes on.
         self.members.signal(Signal::CONT);
@@ -295,10 +282,10 @@ impl Watch {
     }
 
     /// Waits for the program's end (`None`) or for a reason to stop it.
-    fn wait(&mut self, observer: &mut dyn Observer) -> Option<(Reason, Vec<Dump>)> {
+    fn wait(&mut self, observer: &mut dyn Observer) -> Option<Reason> {
         let limit = self.limits.time.and_then(|time| self.started.checked_add(time));
-        let window = self.limits.no_progress.filter(|_| self.folder.is_some());
-        let mut look = window.and_then(|window| self.started.checked_add(window));
+        let window = self.limits.no_progress;
+        let mut look = window.and_then(|window| self.started.checked_add(window / 2));
         loop {
             let deadline = [limit, look].into_iter().flatten().min();
             let mut fds = vec![PollFd::new(&self.handle, PollFlags::IN)];
@@ -307,7 +294,7 @@ impl Watch {
             }
             let happened = poll_until(&mut fds, deadline);
             if let Some(signal) = self.hear() {
-                return Some((Reason::Interrupted { signal }, Vec::new()));
+                return Some(Reason::Interrupted { signal });
             }
             if self.has_ended() {
                 return None;
@@ -319,15 +306,22 @@ impl Watch {
             if let (Some(at), Some(time)) = (limit, self.limits.time)
                 && now >= at
             {
-                return Some((Reason::TimeLimit(time), Vec::new()));
+                return Some(Reason::TimeLimit(time));
             }
             if let (Some(at), Some(window)) = (look, window)
                 && now >= at
             {
-                if let Some(stop) = self.look_for_progress(window, observer) {
-                    return Some(stop);
+                match self.stands_still(window) {
+                    Ok(true) => {
+                        let judged = format!("none of these calls returned: {}", self.wires.words());
+                        return Some(Reason::NoProgress { window, judged });
+                    }
+                    Ok(false) => look = Instant::now().checked_add(window / 2),
+                    Err(error) => {
+                        observer.note(&format!("progress cannot be judged here: perf_event_open: {error}"));
+                        look = None;
+                    }
                 }
-                look = Instant::now().checked_add(window);
             }
         }
     }
@@ -397,20 +391,14 @@ impl Watch {
         Outcome { stopped: None, ended: self.ended, ran, left_behind, remaining }
     }
 
-    fn capture(
-        &self,
-        reason: Reason,
-        dumps: Vec<Dump>,
-        expired: Instant,
-        observer: &mut dyn Observer,
-    ) -> Captured {
+    fn capture(&self, reason: Reason, expired: Instant, observer: &mut dyn Observer) -> Captured {
         let ran = self.started.elapsed();
         let mut living = self.members.living();
         living.sort_by_key(|process| (!uses_cuda(process.pid), process.pid));
         let skipped = living.len().saturating_sub(MOST_PROCESSES);
         living.truncate(MOST_PROCESSES);
         let stacks = living.iter().map(|process| capture(process.pid, self.limits.stacks)).collect();
-        let dumps = if dumps.is_empty() { self.dump(observer) } else { dumps };
+        let dumps = self.dump(observer);
         Captured { reason, ran, stacks, skipped, dumps, expired }
     }
 
@@ -440,27 +428,20 @@ impl Watch {
         request_dumps(&requests, self.limits.dump_silence, self.limits.dump, interrupt, &mut progress)
     }
 
-    fn look_for_progress(
-        &mut self,
-        window: Duration,
-        observer: &mut dyn Observer,
-    ) -> Option<(Reason, Vec<Dump>)> {
-        let mut after = self.dump(observer);
-        let good = |dumps: &[Dump]| dumps.iter().any(|dump| dump.error.is_none());
-        if good(&self.before)
-            && good(&after)
-            && let Judgement::Standstill(judged) = observer.judge(&self.before, &after)
-        {
-            return Some((Reason::NoProgress { window, judged }, after));
+    /// Whether the host has waited for the GPU through the whole window, in the same calls.
+    fn stands_still(&mut self, window: Duration) -> io::Result<bool> {
+        if !self.wires.is_empty() && !self.wires.fired() {
+            return Ok(self.wired.elapsed() >= window);
         }
-        // The next dump gets the same name.
-        for dump in &mut after {
-            let kept = dump.core.with_extension("before");
-            if fs::rename(&dump.core, &kept).is_ok() {
-                dump.core = kept;
-            }
+        let mut watched = self.members.living();
+        if watched.iter().any(|process| uses_cuda(process.pid)) {
+            watched.retain(|process| uses_cuda(process.pid));
         }
-        self.before = after;
-        None
+        watched.truncate(MOST_PROCESSES);
+        let stacks: Vec<ProcessStacks> =
+            watched.iter().map(|process| capture(process.pid, self.limits.stacks)).collect();
+        self.wires = Tripwires::set(&stacks)?;
+        self.wired = Instant::now();
+        Ok(false)
     }
 }

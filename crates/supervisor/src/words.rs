@@ -54,6 +54,9 @@ fn innocent(thread: &ThreadStack, parked: &Parked, kernels: &str, text: &mut Str
     };
     let verdict = match (parked.waits, kernels) {
         (true, "") => "it is innocent: it waits for the GPU".to_owned(),
+        (true, kernels) if parked.call.contains("Launch") => {
+            format!("it is innocent: loading code for a first launch waits for the kernel {kernels}")
+        }
         (true, kernels) => format!("it is innocent: it waits for the kernel {kernels}"),
         (false, _) => "it is inside the driver".to_owned(),
     };

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::{Keep, compiled, plan};
-use standstill_supervisor::{Ended, Judgement, Outcome, Reason, run};
+use standstill_supervisor::{Ended, Outcome, run};
 
 const LIMIT: Duration = Duration::from_millis(400);
 
@@ -56,30 +56,6 @@ fn children_are_dumped_too() {
     let (_, keep) = go(&["full", "fork"]);
     assert_eq!(keep.dumps.len(), 2, "{:?}", keep.dumps);
     assert!(keep.dumps.iter().all(|dump| dump.1 == 8320 && dump.3.is_empty()), "{:?}", keep.dumps);
-}
-
-#[test]
-fn no_progress_is_judged_by_two_dumps() {
-    let mut plan = plan(Command::new(compiled("dumping")), Duration::from_secs(60));
-    plan.command.arg("stays");
-    plan.limits.no_progress = Some(LIMIT);
-    let mut keep = Keep { judgement: Some(Judgement::Standstill("by the test".into())), ..Keep::default() };
-    let outcome = run(plan, &mut keep).unwrap();
-    assert_eq!(keep.judged, 1);
-    assert_eq!(outcome.stopped, Some(Reason::NoProgress { window: LIMIT, judged: "by the test".into() }));
-    // The dump that it was judged by is the one to explain.
-    assert_eq!((keep.dumps[0].1, keep.dumps[0].2), (8320, true));
-}
-
-#[test]
-fn a_program_that_makes_progress_runs_on() {
-    let mut plan = plan(Command::new(compiled("dumping")), 5 * LIMIT);
-    plan.command.arg("stays");
-    plan.limits.no_progress = Some(LIMIT);
-    let mut keep = Keep::default();
-    let outcome = run(plan, &mut keep).unwrap();
-    assert!(keep.judged >= 2);
-    assert_eq!(outcome.stopped, Some(Reason::TimeLimit(5 * LIMIT)));
 }
 
 /// Writes fail as on a full disk: the limit on the size of files stands in for it.

@@ -1,10 +1,8 @@
-//! What GPU core dumps say: the findings in them, and whether anything moved between two.
-
-mod progress;
+//! What GPU core dumps say.
 
 use standstill_findings::{Coverage, NotUnderstood, Rule};
 use standstill_report::{InputError, Kernel, Report, Reported, base_name, merge};
-use standstill_supervisor::{Dump, Judgement};
+use standstill_supervisor::Dump;
 
 use crate::args::VerdictArgs;
 use crate::check::is_allowed;
@@ -79,20 +77,4 @@ pub(crate) fn explain(dumps: &[Dump], verdict: &VerdictArgs, sources: &DiskSourc
         all.device = one.device;
     }
     all
-}
-
-/// Whether GPU work began, ended or went on between two looks.
-pub(crate) fn judge(before: &[Dump], after: &[Dump]) -> Judgement {
-    let mut judged = None;
-    for dump in after.iter().filter(|dump| dump.error.is_none()) {
-        let Some(earlier) = before.iter().find(|earlier| earlier.pid == dump.pid && earlier.error.is_none())
-        else {
-            return Judgement::Progress;
-        };
-        match progress::compare(&earlier.core, &dump.core) {
-            Judgement::Progress => return Judgement::Progress,
-            other => judged = Some(other),
-        }
-    }
-    judged.unwrap_or_else(|| Judgement::Unknown("no dump could be taken".to_owned()))
 }

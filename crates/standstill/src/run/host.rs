@@ -53,10 +53,7 @@ fn why(captured: &Captured, explained: &Explained) -> String {
             format!("stopped by --timeout after {}{what}", words(*limit))
         }
         Reason::NoProgress { window, judged } => {
-            format!(
-                "stopped by --no-progress after {ran}: nothing moved on the GPU for {}, {judged}",
-                words(*window)
-            )
+            format!("stopped by --no-progress after {ran}: for {} {judged}", words(*window))
         }
         Reason::Interrupted { signal } => {
             let name = match signal {

@@ -15,7 +15,7 @@ use standstill_cuda_driver::{DEFAULT_MODEL, Order};
 use standstill_findings::Rule;
 use standstill_kernel_ir::launch::Device as Model;
 use standstill_report::{Evidence, Input, Report};
-use standstill_supervisor::{Captured, Dump, Judgement, Limits, Observer, Outcome, Plan, Reason};
+use standstill_supervisor::{Captured, Limits, Observer, Outcome, Plan, Reason};
 use standstill_toolchain::Runtime;
 use tempfile::TempDir;
 
@@ -280,9 +280,5 @@ impl Observer for Watcher {
 
     fn captured(&mut self, captured: &Captured) {
         self.host = Some(host_section(captured, &Explained::default()));
-    }
-
-    fn judge(&mut self, _before: &[Dump], _after: &[Dump]) -> Judgement {
-        Judgement::Unknown("the software GPU decides by itself what stands still".to_owned())
     }
 }

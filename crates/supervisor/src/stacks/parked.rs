@@ -15,6 +15,8 @@ pub struct Parked {
     pub file: String,
     /// Source line of the call, from 1; 0 when not known.
     pub line: u32,
+    /// Address to which the call returns; 0 when not known.
+    pub returns_to: u64,
 }
 
 /// Finds the outermost CUDA call of a stack: that is the one which the program made.
@@ -31,6 +33,9 @@ pub(crate) fn parked(thread: &ThreadStack) -> Option<Parked> {
         }
     };
     let callers = thread.frames.get(index + 1..)?;
+    let own = thread.frames.get(index).map_or(0, |frame| frame.address);
+    // Addresses of callers lie one byte inside the call instruction.
+    let returns_to = callers.iter().find(|frame| frame.address != own).map_or(0, |frame| frame.address + 1);
     let native = callers.iter().find(|frame| frame.line > 0 && !is_system(frame));
     let python = thread.python.first();
     let (caller, file, line) = match (native, python) {
@@ -41,7 +46,7 @@ pub(crate) fn parked(thread: &ThreadStack) -> Option<Parked> {
             (caller.map(|frame| frame.function.clone()).unwrap_or_default(), String::new(), 0)
         }
     };
-    Some(Parked { waits: waits(&call), call, caller, file, line })
+    Some(Parked { waits: waits(&call), call, caller, file, line, returns_to })
 }
 
 /// `cudaStreamSynchronize`, `cuMemcpyDtoH_v2`: a C function of the runtime or the driver.
@@ -67,9 +72,12 @@ fn is_system(frame: &Frame) -> bool {
         || ["_start", "__libc_start_main", "clone", "start_thread"].contains(&frame.function.as_str())
 }
 
-/// Calls that return only when the GPU has done something (CUDA Runtime API, «API synchronization behavior»).
+/// Calls that return only when the GPU has done something (CUDA Runtime API, «API synchronization behavior»). A launch
+/// may wait as well: the first one of a kernel loads its code, and that can wait for kernels that run (CUDA
+/// Programming Guide, «Lazy Loading»).
 fn waits(call: &str) -> bool {
-    const WAITING: [&str; 9] = [
+    const WAITING: [&str; 10] = [
+        "Launch",
         "Synchronize",
         "Memcpy",
         "Memset",
@@ -117,7 +125,7 @@ mod tests {
         check(vec![frame(driver, "", 0), frame("/app", "", 0)], Some(("", true, "", 0)));
         check(
             vec![frame(driver, "cuLaunchKernel", 0), frame("/app", "main", 3)],
-            Some(("cuLaunchKernel", false, "main", 3)),
+            Some(("cuLaunchKernel", true, "main", 3)),
         );
     }
 

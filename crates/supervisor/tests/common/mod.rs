@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use standstill_supervisor::{Captured, Judgement, Observer, Plan, ProcessStacks, Reason};
+use standstill_supervisor::{Captured, Observer, Plan, ProcessStacks, Reason};
 
 /// Compiles a stand-in program once per test binary and gives its path.
 pub(crate) fn compiled(name: &str) -> PathBuf {
@@ -54,8 +54,7 @@ pub(crate) struct Keep {
     /// For each dump: process, bytes, whether the file was there, and the error's text.
     pub(crate) dumps: Vec<(i32, u64, bool, String)>,
     pub(crate) folder: Option<PathBuf>,
-    pub(crate) judgement: Option<Judgement>,
-    pub(crate) judged: usize,
+    pub(crate) notes: Vec<String>,
 }
 
 impl Observer for Keep {
@@ -73,13 +72,8 @@ impl Observer for Keep {
         }
     }
 
-    fn judge(
-        &mut self,
-        _before: &[standstill_supervisor::Dump],
-        _after: &[standstill_supervisor::Dump],
-    ) -> Judgement {
-        self.judged += 1;
-        self.judgement.clone().unwrap_or(Judgement::Progress)
+    fn note(&mut self, line: &str) {
+        self.notes.push(line.to_owned());
     }
 }
 
