@@ -88,7 +88,7 @@ pub trait Run: Send {
 
     /// Who waits for whom, when it is parked. `outside` says who may still help; then it is only possible that
     /// it stands for good.
-    fn standstill(&self, outside: Option<&str>) -> Option<Finding>;
+    fn standstill(&mut self, outside: Option<&str>) -> Option<Finding>;
 }
 
 /// How far a launch has come.

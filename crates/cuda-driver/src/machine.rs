@@ -423,7 +423,7 @@ impl Machine {
                 drop(self.work.wait(state).unwrap_or_else(PoisonError::into_inner));
                 continue;
             }
-            parked = self.stand(state, &runs, parked);
+            parked = self.stand(state, &mut runs, parked);
         }
     }
 
@@ -513,7 +513,7 @@ impl Machine {
     fn stand(
         &self,
         state: MutexGuard<'_, State>,
-        runs: &[(OperationId, Box<dyn Run>)],
+        runs: &mut [(OperationId, Box<dyn Run>)],
         mut parked: Parked,
     ) -> Parked {
         let now = Instant::now();
@@ -538,7 +538,7 @@ impl Machine {
         if !parked.told && now.duration_since(since) >= TOLD_AFTER {
             parked.told = true;
             let outside = Some("a thread of the program may still write what is waited for");
-            let finding = runs.iter().find_map(|(_, run)| run.standstill(outside));
+            let finding = runs.iter_mut().find_map(|(_, run)| run.standstill(outside));
             self.journal.write(&Record::Parked(finding.map(Box::new)));
         }
         let look = parked.look.max(SHORTEST_LOOK);
@@ -555,8 +555,8 @@ impl Machine {
     }
 
     /// Nobody can help: tells why and ends the process, which could only hang.
-    fn end(&self, runs: &[(OperationId, Box<dyn Run>)], outside: Option<&str>) -> ! {
-        let findings: Vec<Finding> = runs.iter().filter_map(|(_, run)| run.standstill(outside)).collect();
+    fn end(&self, runs: &mut [(OperationId, Box<dyn Run>)], outside: Option<&str>) -> ! {
+        let findings: Vec<Finding> = runs.iter_mut().filter_map(|(_, run)| run.standstill(outside)).collect();
         if findings.is_empty() {
             let sentence = "the device stands still, and no thread of the program can change that".to_owned();
             self.journal.write(&Record::Trouble(sentence));

@@ -226,9 +226,10 @@ impl Run for Running {
         }
     }
 
-    fn standstill(&self, outside: Option<&str>) -> Option<Finding> {
-        let _ = (outside, &self.replay);
-        None
+    fn standstill(&mut self, outside: Option<&str>) -> Option<Finding> {
+        let mut finding = self.grid.standstill(outside)?.finding;
+        finding.replay.get_or_insert_with(|| self.replay.clone());
+        Some(finding)
     }
 }
 
