@@ -313,7 +313,7 @@ impl Opened {
         (&mut file).take(2).read_to_end(&mut start).map_err(unreadable)?;
         file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
         if start == [0x1f, 0x8b] {
-            return unpack(file).map(Opened::Memory);
+            return unpack(file, metadata.len()).map(Opened::Memory);
         }
         if metadata.len() > WHOLE {
             return Ok(Opened::File(FileSource::new(file, metadata.len())));
@@ -325,8 +325,8 @@ impl Opened {
 }
 
 /// Unpacks gzip. What comes before damage is kept: the reader says what is missing.
-fn unpack(file: std::fs::File) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
+fn unpack(mut file: std::fs::File, packed: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::with_capacity(usize::try_from(unpacked_size(&mut file, packed)).unwrap_or(0));
     let mut unpacked = flate2::read::MultiGzDecoder::new(std::io::BufReader::new(file)).take(UNPACKED + 1);
     let result = unpacked.read_to_end(&mut bytes);
     if bytes.len() as u64 > UNPACKED {
@@ -335,6 +335,20 @@ fn unpack(file: std::fs::File) -> Result<Vec<u8>, String> {
     match result {
         Err(error) if bytes.is_empty() => Err(format!("it cannot be unpacked: {error}")),
         _ => Ok(bytes),
+    }
+}
+
+/// The size after unpacking that a gzip file ends with (RFC 1952, modulo 4 GiB), as far as its packed size allows: a
+/// buffer that need not grow takes half the memory.
+fn unpacked_size(file: &mut std::fs::File, packed: u64) -> u64 {
+    /// Deflate does not do better.
+    const BEST: u64 = 1032;
+    let mut end = [0; 4];
+    let read = file.seek(SeekFrom::End(-4)).and_then(|_| file.read_exact(&mut end));
+    let back = file.seek(SeekFrom::Start(0));
+    match (read, back) {
+        (Ok(()), Ok(_)) => u64::from(u32::from_le_bytes(end)).min(packed.saturating_mul(BEST)).min(UNPACKED),
+        _ => 0,
     }
 }
 
