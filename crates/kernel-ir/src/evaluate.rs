@@ -254,6 +254,9 @@ fn packed(ty: Type) -> Option<(Type, u32)> {
         Type::F32x2 => Some((Type::F32, 32)),
         Type::E4m3x2 => Some((Type::E4m3, 8)),
         Type::E5m2x2 => Some((Type::E5m2, 8)),
+        Type::E2m3x2 => Some((Type::E2m3, 8)),
+        Type::E3m2x2 => Some((Type::E3m2, 8)),
+        Type::E2m1x2 => Some((Type::E2m1, 4)),
         _ => None,
     }
 }

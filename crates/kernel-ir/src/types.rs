@@ -34,6 +34,13 @@ pub enum Type {
     E5m2,
     E4m3x2,
     E5m2x2,
+    /// Six and four bits, and pairs of them. Six bits take a byte.
+    E2m3,
+    E3m2,
+    E2m1,
+    E2m3x2,
+    E3m2x2,
+    E2m1x2,
     /// Less than a byte: elements of matrices and of `cvt.pack`.
     U4,
     S4,
@@ -52,10 +59,25 @@ impl Type {
     pub fn bits(self) -> u32 {
         match self {
             Type::Pred | Type::B1 => 1,
-            Type::U4 | Type::S4 => 4,
+            Type::U4 | Type::S4 | Type::E2m1 => 4,
             Type::U2 | Type::S2 => 2,
-            Type::B8 | Type::U8 | Type::S8 | Type::E4m3 | Type::E5m2 => 8,
-            Type::B16 | Type::U16 | Type::S16 | Type::F16 | Type::Bf16 | Type::E4m3x2 | Type::E5m2x2 => 16,
+            Type::B8
+            | Type::U8
+            | Type::S8
+            | Type::E4m3
+            | Type::E5m2
+            | Type::E2m3
+            | Type::E3m2
+            | Type::E2m1x2 => 8,
+            Type::B16
+            | Type::U16
+            | Type::S16
+            | Type::F16
+            | Type::Bf16
+            | Type::E4m3x2
+            | Type::E5m2x2
+            | Type::E2m3x2
+            | Type::E3m2x2 => 16,
             Type::B32
             | Type::U32
             | Type::S32
@@ -97,6 +119,12 @@ impl Type {
                 | Type::E5m2
                 | Type::E4m3x2
                 | Type::E5m2x2
+                | Type::E2m3
+                | Type::E3m2
+                | Type::E2m1
+                | Type::E2m3x2
+                | Type::E3m2x2
+                | Type::E2m1x2
                 | Type::Narrow
         )
     }

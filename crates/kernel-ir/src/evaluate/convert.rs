@@ -38,11 +38,11 @@ fn scalar(to: Type, from: Type, flags: ArithmeticFlags, value: u64) -> Option<u6
     if to == Type::Tf32 && from == Type::F32 {
         return to_tf32(flags, value);
     }
-    if matches!(to, Type::E4m3 | Type::E5m2) {
+    if narrow::is_narrow(to) {
         let from = Format::of(from)?;
         return narrow::pack(to, from, flags, unsigned(value, from.width));
     }
-    if matches!(from, Type::E4m3 | Type::E5m2) {
+    if narrow::is_narrow(from) {
         let to = Format::of(to)?;
         let result = match narrow::unpack(from, value) {
             Some(number) => pack(to, number, Rounding::Nearest),

@@ -39,7 +39,10 @@ pub(super) fn meaning(mnemonic: &str, words: &Words<'_>) -> Option<Meaning> {
         "match" => collective(Op::Match { all: words.has("all") }, 2, words, &["sync", "all", "any"]),
         "redux" => {
             let operation = words.first(atomic_operation)?;
+            // The operation has no place for what these say, so that the value is unknown.
+            let special = words.has("abs") || words.has("NaN");
             let ty = words.types().last().copied().unwrap_or(Type::B32);
+            let ty = if special { Type::None } else { ty };
             let known = ["sync", "add", "min", "max", "and", "or", "xor", "abs", "NaN"];
             collective(Op::WarpReduce { operation, ty }, 2, words, &known)
         }

@@ -81,14 +81,19 @@ pub(super) fn type_of(word: &str) -> Option<Type> {
         "e5m2" => Type::E5m2,
         "e4m3x2" => Type::E4m3x2,
         "e5m2x2" => Type::E5m2x2,
+        "e2m3" => Type::E2m3,
+        "e3m2" => Type::E3m2,
+        "e2m1" => Type::E2m1,
+        "e2m3x2" => Type::E2m3x2,
+        "e3m2x2" => Type::E3m2x2,
+        "e2m1x2" => Type::E2m1x2,
         "u4" => Type::U4,
         "s4" => Type::S4,
         "u2" => Type::U2,
         "s2" => Type::S2,
         "b1" => Type::B1,
-        "e3m2" | "e2m3" | "e2m1" | "e3m2x2" | "e2m3x2" | "e2m1x2" | "e4m3x4" | "e5m2x4" | "e3m2x4"
-        | "e2m3x4" | "e2m1x4" | "ue8m0" | "ue8m0x2" | "ue4m3" | "b4" | "b6x16_p32" | "b4x16_p64"
-        | "s2f6x2" => Type::Narrow,
+        "e4m3x4" | "e5m2x4" | "e3m2x4" | "e2m3x4" | "e2m1x4" | "ue8m0" | "ue8m0x2" | "ue4m3" | "b4"
+        | "b6x16_p32" | "b4x16_p64" | "s2f6x2" => Type::Narrow,
         _ => return None,
     })
 }

@@ -82,4 +82,11 @@ fn eight_bit_numbers() {
     check(cvt(Type::E5m2x2, Type::F32, saturating), &[single(1.0), single(f32::NAN)], &[0x3c7f]);
     check(cvt(Type::F16x2, Type::E4m3x2, Flags::NEAREST), &[0x7e01], &[0x5f00_1800]);
     check(cvt(Type::F16x2, Type::E5m2x2, Flags::NEAREST), &[0x7b80], &[0x7b00_8000]);
+    // Less than a byte: 6.0 and 0.5 are the greatest and least of E2M1, 7.5 and 28.0 of the others.
+    check(cvt(Type::E2m1x2, Type::F32, saturating), &[single(100.0), single(-0.5)], &[0x79]);
+    check(cvt(Type::E2m1x2, Type::F32, saturating), &[single(f32::NAN), single(0.25)], &[0x70]);
+    check(cvt(Type::E2m3x2, Type::F32, saturating), &[single(7.5), single(-0.125)], &[0x1f21]);
+    check(cvt(Type::E3m2x2, Type::F32, saturating), &[single(28.0), single(0.0625)], &[0x1f01]);
+    check(cvt(Type::F16x2, Type::E2m1x2, Flags::NEAREST), &[0x79], &[0x4600_b800]);
+    check(cvt(Type::F16x2, Type::E3m2x2, Flags::NEAREST), &[0x1f01], &[0x4f00_2c00]);
 }
