@@ -156,7 +156,9 @@ impl Code {
 
     /// Every line of the PTX with a source line that shares an instruction with it, in the order of addresses.
     pub fn ptx_places(&self) -> Vec<(u32, Place)> {
-        let in_code = |row: &&Row| !row.end;
+        // Kernels that were never launched are not loaded: all of them stand at address 0.
+        let in_code =
+            |row: &&Row| !row.end && self.function(row.address).is_some_and(|function| function.start != 0);
         self.ptx_lines
             .rows()
             .filter(in_code)

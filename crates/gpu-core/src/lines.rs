@@ -1,7 +1,7 @@
 //! Line tables: which source line an instruction comes from, and through which inlined calls.
 //!
 //! The tables are DWARF (versions 2 to 4, section 6.2) with two opcodes of NVIDIA's: 0x90 says that the next
-//! rows were inlined, and names the row of the call by its number in the table. NVIDIA documents them in
+//! rows were inlined, and names the row of the call by its number in the sequence. NVIDIA documents them in
 //! its debugger's sources only; the numbers were checked against what `nvdisasm -gi` prints.
 
 use crate::bytes::{u16_at, u32_at, u64_at};
@@ -15,7 +15,7 @@ pub(crate) struct Row {
     pub(crate) file: u32,
     /// From 1.
     pub(crate) line: u32,
-    /// The row of the call that this was inlined from, as its position in the table's rows, from 1; 0 for none.
+    /// The row of the call that this was inlined from, as its position in all rows, from 1; 0 for none.
     pub(crate) context: u32,
     /// The code ends here.
     pub(crate) end: bool,
@@ -231,6 +231,8 @@ impl Machine<'_> {
             1 => {
                 self.emit(true)?;
                 self.state = START;
+                // Contexts count the rows of their own sequence: one for each kernel of a module.
+                self.first_row = self.table.rows.len() as u32;
             }
             2 => self.state.address = u64_at(operands, 0)?,
             // The row of the call, and the name of what was inlined.

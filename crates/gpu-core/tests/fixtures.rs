@@ -155,6 +155,47 @@ fn a_full_card_is_seen_as_full() {
     assert_eq!(spinning, 1056);
 }
 
+/// The same dump with some threads moved to a plain instruction: they may still do what the others wait for.
+#[test]
+fn a_wait_that_a_running_thread_may_end_is_no_fault() {
+    let check = |name: &str, threads: std::ops::Range<u32>, offset: u64, expected: &str| {
+        let mut bytes = common::dump(name);
+        let dump = read(&bytes.as_slice()).unwrap();
+        let entry = dump.devices.first().unwrap().grids.first().unwrap().entry;
+        let place = u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
+        let count = u16::from_le_bytes(bytes[60..62].try_into().unwrap()) as usize;
+        for section in (0..count).map(|number| place + number * 64) {
+            let word =
+                |at: usize| u64::from_le_bytes(bytes[section + at..section + at + 8].try_into().unwrap());
+            let (kind, from, size) = (word(0) >> 32, word(24) as usize, word(32) as usize);
+            if kind != 0x8000_000f {
+                continue;
+            }
+            for lane in (from..from + size).step_by(56) {
+                let thread = u32::from_le_bytes(bytes[lane + 20..lane + 24].try_into().unwrap());
+                if threads.contains(&thread) {
+                    bytes[lane..lane + 8].copy_from_slice(&(entry + offset).to_le_bytes());
+                }
+            }
+        }
+        let source = bytes.as_slice();
+        let mut dump = read(&source).unwrap();
+        let states = positions(&source, &mut dump);
+        let options = Options { input: name, platform: None };
+        let findings = explain(&dump, states.first().unwrap(), &options);
+        let said: Vec<String> = findings.iter().map(words).collect();
+        let rules: Vec<&str> = findings.iter().map(|finding| finding.rule.name()).collect();
+        assert_eq!(rules, ["undecided"], "{}", said.join("\n"));
+        assert!(said.join("\n").contains(expected), "{}", said.join("\n"));
+        assert!(findings.iter().all(|finding| finding.severity == Severity::Note));
+    };
+    // The writers of the flag stand before their barrier, and the readers spin.
+    check("flag_handoff_half_barrier", 0..128, 0x30, "threads 0–127 were running on line");
+    // Half of the threads are still on their way to the barrier.
+    check("named_count_too_high", 128..256, 0x30, "threads were running on line");
+    check("mbar_count_high", 0..32, 0x20, "threads 0–31 were running on line");
+}
+
 /// The wording, to the letter.
 #[test]
 fn explanations() {

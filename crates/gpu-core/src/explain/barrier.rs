@@ -1,6 +1,6 @@
 //! Threads that wait at a block barrier for threads that do not come.
 
-use standstill_findings::{Finding, Known, Node, Rule, ThreadRanges, WaitGraph};
+use standstill_findings::{Finding, Node, Rule, ThreadRanges, WaitGraph};
 
 use crate::position::{Count, Doing, Group};
 
@@ -74,7 +74,7 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     let busy = others.iter().find(|(_, at)| matches!(at.doing, Doing::Work | Doing::Loop { .. }));
     if let Some((_, at)) = busy {
         let reason = format!("threads were running on {} and may still arrive", scene.line(at));
-        finding.known = Known::Possible { reason };
+        scene.may_end(&mut finding, reason);
     }
     if matches!(count, Count::Threads(_)) {
         finding.notes.push("arrivals without waiting (bar.arrive) leave no trace in a dump".to_owned());

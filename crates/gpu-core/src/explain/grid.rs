@@ -50,9 +50,13 @@ fn divergence(
     let message = format!("{waits} {wait} at the grid barrier on {line} {for_whom}");
     let mut finding = scene.finding(Rule::GridDivergence, message.clone());
     finding.help = "let every block of the grid reach every grid barrier, equally often".to_owned();
-    if !elsewhere.is_empty() {
-        let reason = format!("{} were elsewhere and may still come", words::blocks(&elsewhere));
-        finding.known = Known::Possible { reason };
+    let runs = |doing: &Doing| matches!(doing, Doing::Work | Doing::Loop { .. });
+    let running = |other: &&Pattern| !at_sync(other) && scene.doing(other, runs).next().is_some();
+    let running: Vec<u64> = scene.patterns.iter().filter(running).flat_map(|p| p.blocks.clone()).collect();
+    if !running.is_empty() {
+        let were = if running.len() == 1 { "was" } else { "were" };
+        let reason = format!("{} {were} running and may still come", words::blocks(&running));
+        scene.may_end(&mut finding, reason);
     }
     scene.primary(&mut finding, member, "the grid barrier that they wait at");
     for other in scene.patterns.iter().filter(|p| !at_sync(p)) {

@@ -55,7 +55,7 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     if let Some((busy, at)) = running {
         let busy = scene.threads(pattern, &busy.threads);
         let reason = format!("{busy} were running on {} and may still arrive", scene.line(at));
-        finding.known = Known::Possible { reason };
+        scene.may_end(&mut finding, reason);
     } else if word.is_none() {
         let reason = "without shared memory in the dump the phase is not known".to_owned();
         finding.known = Known::Possible { reason };

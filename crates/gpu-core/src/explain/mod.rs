@@ -61,7 +61,7 @@ fn doubt(scene: &Scene<'_>, pattern: &Pattern, finding: &mut Finding) {
         let blocks = words::blocks(&other.blocks);
         let verb = if other.blocks.len() == 1 { "was" } else { "were" };
         let reason = format!("{blocks} {verb} still running, so this may be a step between two others");
-        finding.known = Known::Possible { reason };
+        scene.may_end(finding, reason);
     }
 }
 

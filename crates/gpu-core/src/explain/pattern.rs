@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use standstill_findings::{Finding, Known, Rule, Span, ThreadRanges};
+use standstill_findings::{Finding, Known, Rule, Severity, Span, ThreadRanges};
 
 use crate::code::Place;
 use crate::dump::Dump;
@@ -110,6 +110,15 @@ impl<'a> Scene<'a> {
 
     pub(crate) fn finding(&self, rule: Rule, message: String) -> Finding {
         Finding { known: Known::Observed, ..Finding::new(rule, self.state.kernel.clone(), message) }
+    }
+
+    /// Says that a wait may still end: threads were running that can end it. That is what a healthy kernel looks like
+    /// too, so it is no fault.
+    pub(crate) fn may_end(&self, finding: &mut Finding, reason: String) {
+        finding.rule = Rule::Undecided;
+        finding.severity = Severity::Note;
+        finding.known = Known::Possible { reason };
+        finding.help.clear();
     }
 
     /// The blocks that never began because there is no room; 0 when that cannot be.

@@ -32,7 +32,7 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     let mut finding = scene.finding(Rule::WaitCycle, message.clone());
     finding.help = "write the location before anything that waits for the threads that read it".to_owned();
     match running(scene, pattern, shared) {
-        Some(reason) => finding.known = Known::Possible { reason },
+        Some(reason) => scene.may_end(&mut finding, reason),
         None if !shared => finding.assumes.push(format!("nobody outside the grid writes `{place}`")),
         None => {}
     }

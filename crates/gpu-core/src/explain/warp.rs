@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use standstill_findings::{Finding, Known, Node, Rule, ThreadRanges, WaitGraph};
+use standstill_findings::{Finding, Node, Rule, ThreadRanges, WaitGraph};
 
 use crate::position::{BEFORE_BARRIER, Doing, Group};
 
@@ -51,7 +51,7 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
             .to_owned();
     if let Some((_, at)) = others.iter().find(|(_, at)| matches!(at.doing, Doing::Work)) {
         let reason = format!("threads were running on {} and may still come", scene.line(at));
-        finding.known = Known::Possible { reason };
+        scene.may_end(&mut finding, reason);
     }
     if let Some(mask) = mask {
         finding.notes.push(format!("the mask was {mask:#010x}"));
