@@ -47,6 +47,24 @@ pub(crate) fn suspicious(body: &Body, uniformity: &Uniformity) -> bool {
     })
 }
 
+/// Whether anything that threads of a warp must come to together stands under a condition that may differ
+/// within the warp, or a barrier without `.aligned` under one that may differ at all.
+pub(crate) fn suspicious_in_warps(body: &Body, uniformity: &Uniformity) -> bool {
+    body.instructions().any(|(id, instruction)| {
+        let control = uniformity.control(body.block_of(id));
+        match instruction.op {
+            Op::Barrier { aligned: true, .. } => {
+                control < Agreement::Warp && !is_block_barrier(body, instruction)
+            }
+            Op::Barrier { aligned: false, .. } => control < Agreement::Block,
+            Op::WarpSync | Op::Shuffle(_) | Op::Vote(_) | Op::Match { .. } | Op::WarpReduce { .. } => {
+                control < Agreement::Warp
+            }
+            _ => false,
+        }
+    })
+}
+
 /// Whether a warp operation stands under a condition that may differ within the warp, or has a mask that
 /// does not name the whole warp, or lanes of a warp poll apart while the others may wait for them there.
 pub(crate) fn warp_operations_are_suspicious(body: &Body, uniformity: &Uniformity) -> bool {
@@ -132,6 +150,7 @@ pub(crate) fn check(
     let body = kernel.body;
     let mut values = ThreadValues::new(body, kernel.launch);
     let mut exits_reported: Vec<BlockId> = Vec::new();
+    let mut left: Vec<(BlockId, Finding)> = Vec::new();
     for (id, instruction) in body.instructions() {
         if explained.contains(&id) {
             continue;
@@ -173,12 +192,22 @@ pub(crate) fn check(
                 if mask_position(&instruction.op).is_some()
                     && control < Agreement::Warp
                     && rehearsal.is_none_or(|r| !r.exhaustive)
+                    && let Some(mask) = wide_mask(body, instruction)
+                    && let Some(branch) = undecidable(kernel, &mut values, block, Agreement::Warp)
                 {
-                    warp_operation(kernel, &mut values, id, instruction, findings);
+                    if left.iter().any(|(known, _)| *known == branch) {
+                        continue;
+                    }
+                    let early = leaves_early(kernel, branch, block);
+                    let finding = warp_operation(kernel, id, mask, branch, early);
+                    if early { left.push((branch, finding)) } else { findings.push(finding) }
                 }
             }
         }
     }
+    // Threads that leave early are one fault, however much they miss.
+    left.retain(|(branch, _)| !exits_reported.contains(branch));
+    findings.extend(left.into_iter().map(|(_, finding)| finding));
 }
 
 /// The nearest branch over a block that differs within `scope` and that the block's shape does not decide.
@@ -374,40 +403,52 @@ fn counted_barrier(kernel: &Kernel<'_>, branch: BlockId, at: InstructionId, find
     findings.push(finding);
 }
 
+/// The mask of a warp operation that names more than one lane.
+fn wide_mask(body: &Body, instruction: &Instruction) -> Option<u32> {
+    let mask = body.constant(instruction, mask_position(&instruction.op)?)? as u32;
+    (mask.count_ones() > 1).then_some(mask)
+}
+
+/// `early`: the lanes that the branch keeps away leave the kernel.
 fn warp_operation(
     kernel: &Kernel<'_>,
-    values: &mut Option<ThreadValues<'_>>,
     at: InstructionId,
-    instruction: &Instruction,
-    findings: &mut Vec<Finding>,
-) {
-    let body = kernel.body;
-    let Some(position) = mask_position(&instruction.op) else { return };
-    let Some(mask) = body.constant(instruction, position).map(|mask| mask as u32) else { return };
-    if mask.count_ones() < 2 {
-        return;
-    }
-    let Some(branch) = undecidable(kernel, values, body.block_of(at), Agreement::Warp) else { return };
+    mask: u32,
+    branch: BlockId,
+    early: bool,
+) -> Finding {
+    let (what, outcome) = if early {
+        ("names lanes that may have returned before", Outcome::CompletesUnordered)
+    } else {
+        ("may name lanes that do not come to", Outcome::MayHang)
+    };
     let mut finding = Finding::new(
         Rule::WarpMask,
         kernel.name,
-        format!("the mask 0x{mask:08x} may name lanes that do not come to this warp operation"),
+        format!("the mask 0x{mask:08x} {what} this warp operation"),
     );
     finding.spans.push(kernel.places.primary(at, format!("waits for all lanes of mask 0x{mask:08x}")));
     label_branch(kernel, branch, "within a warp", &mut finding);
+    if early && let Some(cause) = finding.spans.get_mut(1) {
+        cause.label = "some lanes leave here".into();
+    }
     finding.known = Known::Possible { reason: reason(kernel, branch) };
     finding.severity = undecided_severity(kernel);
     finding.platforms = PlatformRow::new(&[
-        (Platform::Nvidia, Outcome::MayHang),
+        (Platform::Nvidia, outcome),
         (Platform::NvidiaOld, Outcome::Undefined),
         (Platform::Specification, Outcome::Undefined),
     ]);
     finding.notes.push(
         "all lanes that the mask names must execute the operation (NVIDIA CUDA C++ guidelines 2.4)".into(),
     );
-    finding.help =
-        "compute the mask with `__ballot_sync` before the branch, or move the operation out of it".into();
-    findings.push(finding);
+    finding.help = if early {
+        "keep the lanes alive until behind the operation, or take the mask from `__ballot_sync` before they leave"
+    } else {
+        "compute the mask with `__ballot_sync` before the branch, or move the operation out of it"
+    }
+    .into();
+    finding
 }
 
 /// The block barrier with which a cooperative grid barrier begins.

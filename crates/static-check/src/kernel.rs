@@ -40,7 +40,12 @@ pub(crate) fn check(
     let places = Places { kernel: &header.name, module: program.module(), body: &body, options };
     let mut proved = Proved::default();
     let mut uniformity = Uniformity::of(&body, helpers, &launch, &proved);
-    if divergence::suspicious(&body, &uniformity) {
+    let suspicious = match launch.block {
+        Some(_) => divergence::suspicious(&body, &uniformity),
+        // Without a shape only what warps agree on can be shown.
+        None => divergence::suspicious_in_warps(&body, &uniformity),
+    };
+    if suspicious {
         prove_branches(&body, &launch, &uniformity, &mut proved);
         if !proved.is_empty() {
             uniformity = Uniformity::of(&body, helpers, &launch, &proved);

@@ -163,7 +163,7 @@ impl<'a> ThreadValues<'a> {
             }
             let after = match self.vector(value) {
                 Some(vector) => agreement_of(&vector),
-                None if self.comparison_is_uniform(uniformity, value) => Agreement::Block,
+                None if !self.rows && self.comparison_is_uniform(uniformity, value) => Agreement::Block,
                 None => match self.split(uniformity, value, 0) {
                     Some(split) if split.lowest == split.highest => Agreement::Block,
                     Some(split) => agreement_of(&split.parts),
