@@ -1,7 +1,9 @@
 //! Deciding that nothing can move any more.
 
+mod cycle;
 mod future;
 mod names;
+mod parties;
 pub(crate) mod slice;
 pub(crate) mod spy;
 mod verdict;

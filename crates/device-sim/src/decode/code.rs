@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use standstill_kernel_ir::{
-    Arithmetic, BlockId, CallId, Function, FunctionId, InstructionId, Op, Special, Type,
-};
+use standstill_kernel_ir::{Arithmetic, BlockId, Function, FunctionId, InstructionId, Op, Special, Type};
 
 use crate::exec::core::{Core, Step};
 
@@ -165,7 +163,6 @@ pub(crate) enum Origin {
 /// A call with the rows of its pieces.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
-    pub(crate) id: CallId,
     pub(crate) target: Target,
     /// Position, offset and row of what is passed.
     pub(crate) arguments: Vec<(u32, u32, Place)>,

@@ -240,7 +240,7 @@ impl Decoder<'_> {
         };
         let arguments = site.arguments.iter().map(place).collect();
         let results = site.results.iter().map(place).collect();
-        self.code.calls.push(Call { id, target, arguments, results });
+        self.code.calls.push(Call { target, arguments, results });
         let x = self.code.calls.len() as u32 - 1;
         let micro = Micro { x, ..self.blank(Kind::Call) };
         self.push(micro);

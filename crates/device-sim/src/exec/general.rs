@@ -5,13 +5,15 @@ use standstill_kernel_ir::{Arithmetic, Operation, Space, evaluate};
 
 use super::core::{Core, Step, lanes};
 use crate::address::{self, Window};
-use crate::decode::code::Micro;
+use crate::decode::code::{Code, Micro};
+use crate::fault::FaultKind;
 
 /// Executes the operation `x` of the code's list in the active lanes.
 pub(crate) fn arithmetic(core: &mut Core<'_>, op: &Micro) -> Step {
     let code = std::sync::Arc::clone(&core.code);
     let Some(general) = code.general.get(op.x as usize) else { return Step::Next };
     let mut sources: SmallVec<[u64; 8]> = SmallVec::new();
+    let mut unknown = false;
     for lane in lanes(core.active) {
         sources.clear();
         sources.extend(general.sources.iter().map(|&source| core.read(source, lane)));
@@ -22,14 +24,26 @@ pub(crate) fn arithmetic(core: &mut Core<'_>, op: &Micro) -> Step {
                 }
             }
             None => {
-                core.grid.unknown(&core.code, op);
+                unknown = true;
                 for &place in &general.destinations {
                     core.write(place, lane, 0);
                 }
             }
         }
     }
+    if unknown {
+        return not_known(core, &code, op, &format!("{:?}", general.arithmetic.operation));
+    }
     Step::Next
+}
+
+/// Notes that results are not known, or ends the launch for it.
+pub(crate) fn not_known(core: &mut Core<'_>, code: &Code, op: &Micro, what: &str) -> Step {
+    core.grid.unknown(code, op);
+    match core.grid.strict {
+        true => core.fail(FaultKind::NotSupported(format!("the value of {what}")), 0),
+        false => Step::Next,
+    }
 }
 
 /// The results of one lane; `None` where they are not known.

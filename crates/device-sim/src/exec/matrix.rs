@@ -8,6 +8,7 @@ use standstill_kernel_ir::matrix::{self, Piece};
 use standstill_kernel_ir::{MatrixFragment, MatrixKind, Op};
 
 use super::core::{Core, Step, lanes};
+use super::general;
 use crate::decode::code::{LANES, Micro, Place, Row64, Whole};
 use crate::fault::FaultKind;
 
@@ -43,8 +44,8 @@ pub(crate) fn operate(core: &mut Core<'_>, op: &Micro) -> Step {
         _ => (!whole.destinations.iter().any(|place| place.is_some())).then_some(()),
     };
     if known.is_none() {
-        core.grid.unknown(&code, op);
         write(core, whole, &vec![[0; LANES]; whole.destinations.len()]);
+        return general::not_known(core, &code, op, &format!("{kind:?}"));
     }
     Step::Next
 }

@@ -36,7 +36,7 @@ impl Grid {
                 member.cluster_phase = cluster.phase;
             }
             (Some(Op::ClusterBarrier { arrive: false, .. }), Some(cluster)) if cluster.phase <= phase => {
-                at.state = State::AtCluster(phase);
+                at.state = State::AtCluster;
                 pass = false;
             }
             _ => {}
@@ -73,7 +73,7 @@ impl Grid {
                 continue;
             }
             for group in block.warps.iter_mut().flat_map(|warp| &mut warp.groups) {
-                if matches!(group.state, State::AtCluster(_)) {
+                if matches!(group.state, State::AtCluster) {
                     group.state = State::Ready;
                     group.pc += 1;
                 }

@@ -103,6 +103,7 @@ pub(super) fn launch(
         dynamic_shared: request.dynamic_shared,
         workspace,
         sink: request.sink,
+        strict: request.strict,
     };
     Ok(Grid {
         shared: GridShared::new(device, module, parts),

@@ -37,6 +37,8 @@ pub(crate) struct GridShared {
     pub(crate) sink: Option<Box<dyn DeviceSink>>,
     /// Operations whose results were unknown: function and position.
     pub(crate) unknown: BTreeSet<(u32, u32)>,
+    /// Unknown results end the launch.
+    pub(crate) strict: bool,
 }
 
 /// What makes a [`GridShared`].
@@ -51,6 +53,7 @@ pub(crate) struct GridParts {
     pub(crate) dynamic_shared: u32,
     pub(crate) workspace: u64,
     pub(crate) sink: Option<Box<dyn DeviceSink>>,
+    pub(crate) strict: bool,
 }
 
 impl GridShared {
@@ -74,6 +77,7 @@ impl GridShared {
             clock: 0,
             sink: parts.sink,
             unknown: BTreeSet::new(),
+            strict: parts.strict,
         }
     }
 
@@ -110,8 +114,8 @@ impl GridShared {
 
     /// Notes that an operation gave results that are not known.
     pub(crate) fn unknown(&mut self, code: &Code, op: &Micro) {
-        let found = code.ops.iter().position(|other| std::ptr::eq(other, op));
-        self.unknown.insert((code.function.id.0, found.unwrap_or(0) as u32));
+        let distance = std::ptr::from_ref(op).addr().wrapping_sub(code.ops.as_ptr().addr());
+        self.unknown.insert((code.function.id.0, (distance / size_of::<Micro>()) as u32));
     }
 }
 

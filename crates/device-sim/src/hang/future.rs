@@ -83,7 +83,7 @@ impl Grid {
             for group in &mut warp.groups {
                 match (&group.state, &waiter.why) {
                     (State::AtBarrier(at), Why::Barrier { id, .. }) if at == id => group.pc += 1,
-                    (State::AtCluster(_), Why::Cluster) => group.pc += 1,
+                    (State::AtCluster, Why::Cluster) => group.pc += 1,
                     (State::AtCollective(_), Why::Lanes { .. }) if index == waiter.warp => group.pc += 1,
                     (State::Parked(parked), _) if index == waiter.warp && group.pc == waiter.at.1 => {
                         let code = frames.get(group.frame as usize).map(|frame| &frame.code.0);

@@ -1,44 +1,15 @@
 //! The verdict on a grid that stands: which rule, where, and who waits for whom.
 
-use standstill_findings::{
-    Edge, Finding, Known, Node, Outcome, PlatformRow, Rule, Span, ThreadRanges, WaitGraph,
-};
+use standstill_findings::{Finding, Known, Node, Outcome, PlatformRow, Rule, Span, ThreadRanges, WaitGraph};
 use standstill_kernel_ir::Order;
 
 use super::future::Write;
 use super::names;
-use super::waiters::{Waiter, Why};
+use super::parties::{Party, parties, verb};
+use super::waiters::Why;
 use crate::exec::mbarrier::Mbarrier;
 use crate::fault::Place;
 use crate::grid::{Grid, Standstill};
-
-/// Waits of threads of one block at one place, put together.
-#[derive(Debug, Clone)]
-struct Party {
-    block: u32,
-    threads: ThreadRanges,
-    /// Blocks in which threads wait in the same way; the first is `block`.
-    blocks: Vec<u32>,
-    /// The waiters behind it.
-    members: Vec<usize>,
-    first: Waiter,
-}
-
-impl Party {
-    fn who(&self) -> String {
-        match self.blocks.len() {
-            0 | 1 => format!("{} of block {}", self.threads.with_noun("thread"), self.block),
-            _ => {
-                let blocks = ThreadRanges::from_members(self.blocks.iter().copied()).with_noun("block");
-                format!("{} of {blocks}", self.threads.with_noun("thread"))
-            }
-        }
-    }
-
-    fn one(&self) -> bool {
-        self.threads.len() == 1 && self.blocks.len() <= 1
-    }
-}
 
 impl Grid {
     /// Who waits for whom, when the grid is parked. `outside` says that somebody outside may still write
@@ -82,10 +53,8 @@ impl Grid {
                 let location =
                     read.map_or_else(String::new, |read| names::name(&self.shared, read.address, read.bytes));
                 let state = read.filter(|_| *mbarrier).map(|read| Mbarrier::from_word(read.value));
-                let value = read.map_or(0, |read| read.value);
-                let address = read.map_or(0, |read| read.address);
                 let grid_barrier = location == "the grid barrier";
-                Described { location, state, value, address, grid_barrier }
+                Described { location, state, grid_barrier }
             }
             _ => Described::default(),
         }
@@ -109,74 +78,17 @@ impl Grid {
 
 /// What a party waits for, in words.
 #[derive(Debug, Clone, Default)]
-struct Described {
-    location: String,
-    state: Option<Mbarrier>,
-    value: u64,
-    address: u64,
+pub(super) struct Described {
+    pub(super) location: String,
+    pub(super) state: Option<Mbarrier>,
     grid_barrier: bool,
 }
 
-fn same_wait(one: &Waiter, other: &Waiter) -> bool {
-    std::mem::discriminant(&one.why) == std::mem::discriminant(&other.why)
-        && one.place == other.place
-        && one.at == other.at
-}
-
-/// Puts waiters together that wait in the same way: of one block, then blocks with the same threads.
-fn parties(waiters: &[Waiter]) -> Vec<Party> {
-    let mut parties: Vec<(Party, Vec<u32>)> = Vec::new();
-    for (waiter, index) in waiters.iter().zip(0..) {
-        let known = parties
-            .iter_mut()
-            .rev()
-            .take(64)
-            .find(|(party, _)| party.block == waiter.block && same_wait(&party.first, waiter));
-        match known {
-            Some((party, threads)) => {
-                party.members.push(index);
-                threads.extend(&waiter.threads);
-            }
-            None => parties.push((
-                Party {
-                    block: waiter.block,
-                    threads: ThreadRanges::default(),
-                    blocks: vec![waiter.block],
-                    members: vec![index],
-                    first: waiter.clone(),
-                },
-                waiter.threads.clone(),
-            )),
-        }
-    }
-    let mut joined: Vec<Party> = Vec::new();
-    for (mut party, threads) in parties {
-        party.threads = ThreadRanges::from_members(threads);
-        let address = |waiter: &Waiter| match &waiter.why {
-            Why::Memory { reads, .. } => reads.first().map(|read| read.address),
-            _ => None,
-        };
-        let known = joined.iter_mut().find(|other| {
-            other.threads == party.threads
-                && same_wait(&other.first, &party.first)
-                && address(&other.first) == address(&party.first)
-        });
-        match known {
-            Some(other) => {
-                other.blocks.push(party.block);
-                other.members.extend(party.members);
-            }
-            None => joined.push(party),
-        }
-    }
-    joined
-}
-
 /// Everything that the verdict is made of.
-struct Judged<'a> {
+pub(super) struct Judged<'a> {
     grid: &'a Grid,
-    parties: &'a [Party],
-    described: &'a [Described],
+    pub(super) parties: &'a [Party],
+    pub(super) described: &'a [Described],
     writes: &'a [Write],
     exited: ThreadRanges,
 }
@@ -238,13 +150,13 @@ impl<'a> Judged<'a> {
     }
 
     /// The write that would end a party's wait.
-    fn write_for(&self, party: &Party) -> Option<&'a Write> {
+    pub(super) fn write_for(&self, party: &Party) -> Option<&'a Write> {
         let Why::Memory { reads, .. } = &party.first.why else { return None };
         self.writes.iter().find(|write| reads.iter().any(|read| read.address == write.address))
     }
 
     /// The party that a waiter belongs to.
-    fn party_of(&self, waiter: usize) -> Option<(usize, &'a Party)> {
+    pub(super) fn party_of(&self, waiter: usize) -> Option<(usize, &'a Party)> {
         self.parties.iter().enumerate().find(|(_, party)| party.members.contains(&waiter))
     }
 
@@ -450,136 +362,6 @@ impl<'a> Judged<'a> {
         finding
     }
 
-    fn cycle(&self, (index, party, described): (usize, &Party, &Described)) -> Finding {
-        let line = party.first.place.line;
-        let name = &described.location;
-        let mut graph = WaitGraph::default();
-        let mut finding = Finding::new(Rule::WaitCycle, "", "threads wait for each other".to_owned());
-        finding.help = "let the write come before the wait that it stands behind".into();
-        finding.spans.push(primary(&party.first.place, format!("spins on `{name}`")));
-        let spinner = graph.node(Node::Threads { block: party.block, threads: party.threads.clone() });
-        let location = graph.node(Node::Location(name.clone()));
-        graph.edge(spinner, location, format!("{} on `{name}` (line {line})", verb(party, "spin")), line);
-        let sentence = match self.write_for(party) {
-            None => {
-                finding.message = format!("threads wait for `{name}`, which nobody writes any more");
-                finding.help =
-                    "let somebody write what is waited for, after the wait has begun or before".into();
-                format!(
-                    "{} {} on `{name}` (line {line}), which nobody writes any more",
-                    party.who(),
-                    verb(party, "spin")
-                )
-            }
-            Some(write) => {
-                let writer = ThreadRanges::from_members(write.threads.iter().copied());
-                let by = format!("{} of block {}", writer.with_noun("thread"), write.block);
-                push_cause(
-                    &mut finding,
-                    &write.place,
-                    format!("{by} would write `{name}` here, after its own wait"),
-                );
-                let behind = write.behind.and_then(|waiter| self.party_of(waiter));
-                self.edges(&mut graph, location, write, behind, spinner, index);
-                self.sentence(party, name, line, write, &by, behind, &mut finding)
-            }
-        };
-        graph.sentence = sentence.clone();
-        finding.notes.push(sentence);
-        finding.waits = Some(graph);
-        finding
-    }
-
-    /// The rest of the cycle: location, writer, the writer's wait, and back.
-    fn edges(
-        &self,
-        graph: &mut WaitGraph,
-        location: standstill_findings::NodeId,
-        write: &Write,
-        behind: Option<(usize, &Party)>,
-        spinner: standstill_findings::NodeId,
-        index: usize,
-    ) {
-        let Some((other, writer)) = behind else { return };
-        let node = graph.node(Node::Threads { block: writer.block, threads: writer.threads.clone() });
-        let line = write.place.line;
-        graph.edge(location, node, format!("is written on line {line}"), line);
-        let back = writer.first.place.line;
-        match &writer.first.why {
-            Why::Barrier { id, count, arrived } => {
-                let barrier = graph.node(Node::Barrier {
-                    name: format!("barrier {id}"),
-                    expected: *count,
-                    arrived: *arrived,
-                });
-                graph.edge(
-                    node,
-                    barrier,
-                    format!("{} at the barrier on line {back}", verb(writer, "wait")),
-                    back,
-                );
-                graph.edge(barrier, spinner, "waits for", back);
-            }
-            _ if other != index => {
-                let name =
-                    self.described.get(other).map(|described| described.location.clone()).unwrap_or_default();
-                let next = graph.node(Node::Location(name.clone()));
-                graph.edge(node, next, format!("{} on `{name}` (line {back})", verb(writer, "spin")), back);
-                graph.edges.push(Edge { from: next, to: spinner, reason: "is written by".into(), line: 0 });
-            }
-            _ => {}
-        }
-    }
-
-    #[allow(clippy::too_many_arguments, reason = "the parts of one sentence")]
-    fn sentence(
-        &self,
-        party: &Party,
-        name: &str,
-        line: u32,
-        write: &Write,
-        by: &str,
-        behind: Option<(usize, &Party)>,
-        finding: &mut Finding,
-    ) -> String {
-        let spin = verb(party, "spin");
-        let wrote = write.place.line;
-        match behind.map(|(_, writer)| (writer, &writer.first.why)) {
-            Some((writer, Why::Barrier { .. })) => {
-                let at = writer.first.place.line;
-                push_cause(
-                    finding,
-                    &writer.first.place,
-                    format!("{} {} here for them", writer.who(), verb(writer, "wait")),
-                );
-                let wait = verb(writer, "wait");
-                format!(
-                    "{} {wait} at the barrier on line {at} for {}, which {spin} on `{name}` (line {line}); only {by} writes `{name}`, on line {wrote}, after that barrier",
-                    writer.who(),
-                    party.threads.with_noun("thread"),
-                )
-            }
-            Some((writer, _)) => {
-                if writer.first.place != party.first.place {
-                    push_cause(
-                        finding,
-                        &writer.first.place,
-                        format!("{} {} here first", writer.who(), verb(writer, "wait")),
-                    );
-                }
-                format!(
-                    "{} {spin} on `{name}` (line {line}); only {by} writes `{name}`, on line {wrote}, after its own wait: {}",
-                    party.who(),
-                    self.doing(writer),
-                )
-            }
-            None => format!(
-                "{} {spin} on `{name}` (line {line}), which {by} would write on line {wrote}",
-                party.who()
-            ),
-        }
-    }
-
     /// Threads at different barriers of a block.
     fn divergent(&self) -> Finding {
         let Some(party) = self.parties.first() else {
@@ -610,7 +392,7 @@ impl<'a> Judged<'a> {
     }
 
     /// What a party does, as the end of a sentence.
-    fn doing(&self, party: &Party) -> String {
+    pub(super) fn doing(&self, party: &Party) -> String {
         let line = party.first.place.line;
         let described =
             self.parties.iter().zip(self.described).find(|(other, _)| std::ptr::eq(*other, party));
@@ -664,18 +446,13 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// The verb for one thread or several.
-fn verb(party: &Party, plural: &str) -> String {
-    if party.one() { format!("{plural}s") } else { plural.to_owned() }
-}
-
-fn primary(place: &Place, label: String) -> Span {
+pub(super) fn primary(place: &Place, label: String) -> Span {
     let mut span = Span::primary(place.file.clone(), place.line, place.column, label);
     span.inlined_at = place.inlined_at.clone();
     span
 }
 
-fn push_cause(finding: &mut Finding, place: &Place, label: String) {
+pub(super) fn push_cause(finding: &mut Finding, place: &Place, label: String) {
     if place.line == 0 || finding.spans.iter().any(|span| span.line == place.line && span.file == place.file)
     {
         return;

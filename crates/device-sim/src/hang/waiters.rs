@@ -1,6 +1,5 @@
 //! Who waits, for what, and where.
 
-use standstill_findings::ThreadRanges;
 use standstill_kernel_ir::{BlockId, ControlFlow, Loops, MbarrierOperation, Op, Order};
 
 use super::spy::Read;
@@ -45,13 +44,6 @@ pub(crate) struct Waiter {
     pub(crate) at: (u32, u32),
 }
 
-impl Waiter {
-    /// The threads as ranges.
-    pub(crate) fn ranges(&self) -> ThreadRanges {
-        ThreadRanges::from_members(self.threads.iter().copied())
-    }
-}
-
 impl Grid {
     /// All groups that wait.
     pub(crate) fn waiters(&self) -> Vec<Waiter> {
@@ -72,7 +64,7 @@ impl Grid {
                             let barrier = block.barriers.get(*id as usize).copied().unwrap_or_default();
                             Why::Barrier { id: *id, count: barrier.expected, arrived: barrier.arrived }
                         }
-                        State::AtCluster(_) => Why::Cluster,
+                        State::AtCluster => Why::Cluster,
                         State::AtCollective(named) => {
                             let there = warp.groups.iter().filter(|other| {
                                 matches!(other.state, State::AtCollective(same) if same == *named)

@@ -7,23 +7,23 @@ use standstill_device_sim::{Device, Grid, LaunchRequest, Module, Progress, Sched
 use standstill_kernel_ir::launch::Device as Model;
 
 /// Words of the buffer.
-pub const WORDS: usize = 4096;
+pub(crate) const WORDS: usize = 4096;
 
 /// A launch of a kernel.
-pub struct Case {
-    pub device: Arc<Device>,
-    pub module: Arc<Module>,
-    pub buffer: u64,
+pub(crate) struct Case {
+    pub(crate) device: Arc<Device>,
+    pub(crate) module: Arc<Module>,
+    pub(crate) buffer: u64,
 }
 
 impl Case {
     /// Loads a module; a bare body becomes a kernel with registers of each kind.
-    pub fn new(text: &str) -> Case {
+    pub(crate) fn new(text: &str) -> Case {
         Case::on("h200", text)
     }
 
     /// The same for a named card.
-    pub fn on(gpu: &str, text: &str) -> Case {
+    pub(crate) fn on(gpu: &str, text: &str) -> Case {
         // «#12 add …;» stands on line 12 of a source file.
         let marked = |line: &str| match line.trim().strip_prefix('#').and_then(|rest| rest.split_once(' ')) {
             Some((number, rest)) => format!(".loc 1 {number} 5\n{rest}\n"),
@@ -51,7 +51,7 @@ impl Case {
     }
 
     /// A launch of the kernel `k` with the buffer's address for its first parameter.
-    pub fn request(&self, blocks: u32, threads: u32) -> LaunchRequest {
+    pub(crate) fn request(&self, blocks: u32, threads: u32) -> LaunchRequest {
         let kernel = self.module.kernel("k").unwrap();
         let mut request = LaunchRequest::new(kernel, blocks, threads);
         request.parameters = self.buffer.to_le_bytes().to_vec();
@@ -59,24 +59,24 @@ impl Case {
     }
 
     /// Launches.
-    pub fn grid(&self, request: LaunchRequest) -> Grid {
+    pub(crate) fn grid(&self, request: LaunchRequest) -> Grid {
         self.device.launch(&self.module, request).unwrap()
     }
 
     /// Runs to the end.
-    pub fn run(&self, blocks: u32, threads: u32) -> Progress {
+    pub(crate) fn run(&self, blocks: u32, threads: u32) -> Progress {
         finish(&mut self.grid(self.request(blocks, threads)))
     }
 
     /// The first words of the buffer.
-    pub fn words(&self, count: usize) -> Vec<u32> {
+    pub(crate) fn words(&self, count: usize) -> Vec<u32> {
         let mut bytes = vec![0; 4 * count];
         self.device.memory().read(self.buffer, &mut bytes).unwrap();
         bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
     }
 
     /// Runs under several schedules and compares the first words each time.
-    pub fn gives(&self, blocks: u32, threads: u32, expected: &[u32]) {
+    pub(crate) fn gives(&self, blocks: u32, threads: u32, expected: &[u32]) {
         for seed in 0..8 {
             self.device.memory().fill(self.buffer, &[0], 4 * WORDS as u64).unwrap();
             let mut request = self.request(blocks, threads);
@@ -91,7 +91,7 @@ impl Case {
 }
 
 /// Runs until the grid ends or stands.
-pub fn finish(grid: &mut Grid) -> Progress {
+pub(crate) fn finish(grid: &mut Grid) -> Progress {
     loop {
         match grid.run(1_000_000) {
             Progress::Running => {}

@@ -1,0 +1,179 @@
+//! The groups of a warp: who runs next, who comes together, who waits for whom.
+
+use std::sync::Arc;
+
+use super::collective::mask_position;
+use super::core::{Core, lanes};
+use super::warp::{Group, PATIENCE, State, Warp};
+use crate::fault::FaultKind;
+
+impl Warp {
+    /// The group that runs next: the one that is furthest behind, unless one has waited for long.
+    pub(super) fn choose(&self) -> Option<usize> {
+        let ready = || self.groups.iter().enumerate().filter(|(_, group)| group.state.is_ready());
+        let (oldest, group) = ready().min_by_key(|(_, group)| group.ran)?;
+        if ready().nth(1).is_none() || self.ticks.saturating_sub(group.ran) > PATIENCE {
+            return Some(oldest);
+        }
+        ready().min_by(|(_, left), (_, right)| self.behind(left, right)).map(|(index, _)| index)
+    }
+
+    /// Which of two groups is behind, by the calls that they are in from the outermost on.
+    fn behind(&self, left: &Group, right: &Group) -> std::cmp::Ordering {
+        if left.frame == right.frame {
+            return left.pc.cmp(&right.pc);
+        }
+        let path = |group: &Group| {
+            let mut path = vec![group.pc];
+            let mut at = self.frames.get(group.frame as usize);
+            while let Some(frame) = at {
+                let Some(caller) = frame.caller else { break };
+                path.push(frame.back);
+                at = self.frames.get(caller as usize);
+            }
+            path.reverse();
+            path
+        };
+        path(left).cmp(&path(right))
+    }
+
+    /// Puts groups together that can run and are at the same place.
+    pub(super) fn merge(&mut self) {
+        let mut index = 0;
+        while index < self.groups.len() {
+            let mut other = index + 1;
+            while other < self.groups.len() {
+                let same = match (self.groups.get(index), self.groups.get(other)) {
+                    (Some(one), Some(two)) => {
+                        one.pc == two.pc
+                            && one.frame == two.frame
+                            && one.state.is_ready()
+                            && two.state.is_ready()
+                    }
+                    _ => false,
+                };
+                if same {
+                    let gone = self.groups.swap_remove(other);
+                    if let Some(group) = self.groups.get_mut(index) {
+                        group.mask |= gone.mask;
+                        group.ran = group.ran.min(gone.ran);
+                    }
+                } else {
+                    other += 1;
+                }
+            }
+            index += 1;
+        }
+    }
+
+    /// Makes the lanes of a group wait at an operation of the lanes that their masks name, and lets those go on
+    /// whose lanes are all there.
+    pub(super) fn collect(&mut self, core: &mut Core<'_>, group: Group) -> Result<(), (FaultKind, u32)> {
+        let code = Arc::clone(&core.code);
+        let whole = code.ops.get(group.pc as usize).and_then(|op| code.operations.get(op.x as usize));
+        let Some(whole) = whole else { return Ok(()) };
+        let is_sync = whole.op == standstill_kernel_ir::Op::WarpSync;
+        let mask = whole.source(mask_position(whole.op));
+        let mut rest = group.mask;
+        while rest != 0 {
+            let lane = rest.trailing_zeros() as usize;
+            let named = if mask.is_some() { core.read(mask, lane) as u32 } else { u32::MAX };
+            let same = lanes(rest)
+                .filter(|&other| !mask.is_some() || core.read(mask, other) as u32 == named)
+                .fold(0u32, |same, other| same | 1 << other);
+            rest &= !same;
+            let outside = same & !named;
+            if outside != 0 && !is_sync {
+                let text = format!("lane {} is not in its own mask {named:#010x}", outside.trailing_zeros());
+                return Err((FaultKind::IllegalInstruction(text), outside.trailing_zeros()));
+            }
+            if outside != 0 {
+                let passes = Group {
+                    mask: outside,
+                    pc: group.pc + 1,
+                    frame: group.frame,
+                    state: State::Ready,
+                    ran: group.ran,
+                };
+                self.groups.push(passes);
+            }
+            if same & named != 0 {
+                self.groups.push(Group {
+                    mask: same & named,
+                    pc: group.pc,
+                    frame: group.frame,
+                    state: State::AtCollective(named),
+                    ran: group.ran,
+                });
+            }
+        }
+        self.gather();
+        Ok(())
+    }
+
+    /// Lets waiting lanes go on whose teams are complete.
+    pub(crate) fn gather(&mut self) {
+        let live = self.live;
+        let waiting: Vec<(u32, u32, u32)> = self
+            .groups
+            .iter()
+            .filter_map(|group| match group.state {
+                State::AtCollective(named) => Some((group.frame, group.pc, named)),
+                _ => None,
+            })
+            .collect();
+        for (frame, pc, named) in waiting {
+            let is_sync = self.is_sync(frame, pc);
+            let fits = |warp: &Warp, group: &Group| {
+                matches!(group.state, State::AtCollective(other) if other == named)
+                    && if is_sync {
+                        warp.is_sync(group.frame, group.pc)
+                    } else {
+                        (group.frame, group.pc) == (frame, pc)
+                    }
+            };
+            let there =
+                self.groups.iter().filter(|group| fits(self, group)).fold(0, |all, group| all | group.mask);
+            if named & live & !there != 0 || there == 0 {
+                continue;
+            }
+            let ready: Vec<usize> = (0..self.groups.len())
+                .filter(|&index| self.groups.get(index).is_some_and(|group| fits(self, group)))
+                .collect();
+            for index in ready {
+                if let Some(group) = self.groups.get_mut(index) {
+                    group.state = State::Ready;
+                    // A barrier of lanes has nothing to execute; the others are executed by all lanes together.
+                    group.pc += u32::from(is_sync);
+                }
+            }
+            if !is_sync {
+                self.join_at(frame, pc, named);
+            }
+        }
+    }
+
+    /// Puts the lanes of a complete team together, also where lanes otherwise run one by one.
+    fn join_at(&mut self, frame: u32, pc: u32, named: u32) {
+        let mut all = 0;
+        let mut ran = u64::MAX;
+        self.groups.retain(|group| {
+            let of_team =
+                group.state.is_ready() && (group.frame, group.pc) == (frame, pc) && group.mask & !named == 0;
+            if of_team {
+                all |= group.mask;
+                ran = ran.min(group.ran);
+            }
+            !of_team
+        });
+        if all != 0 {
+            self.groups.push(Group { mask: all, pc, frame, state: State::Ready, ran });
+        }
+    }
+
+    fn is_sync(&self, frame: u32, pc: u32) -> bool {
+        let code = self.frames.get(frame as usize).map(|frame| &frame.code.0);
+        let whole = code.and_then(|code| code.operations.get(code.ops.get(pc as usize)?.x as usize));
+        whole.is_some_and(|whole| whole.op == standstill_kernel_ir::Op::WarpSync)
+    }
+}

@@ -1,0 +1,224 @@
+//! The loop that executes a group.
+
+use std::sync::Arc;
+
+use super::calls;
+use super::core::{Core, Step, lanes};
+use super::warp::{Group, PATIENCE, State, Warp};
+use crate::decode::code::{Kind, Micro, Slot};
+use crate::fault::FaultKind;
+
+/// Why a group stopped.
+pub(super) enum End {
+    Time,
+    Join,
+    Barrier,
+    Collective,
+    Exit,
+    Parked,
+    Fault(FaultKind, u32),
+}
+
+/// A group that has waited for long keeps its turn for this many ticks.
+const FORCED: u64 = 2_000;
+
+impl Warp {
+    /// Runs a group until something stops it.
+    pub(super) fn execute<const STEPS: bool>(
+        &mut self,
+        core: &mut Core<'_>,
+        group: &mut Group,
+        limit: u64,
+    ) -> End {
+        let mut code = Arc::clone(&core.code);
+        let mut pc = group.pc as usize;
+        let forced = !STEPS && self.ticks.saturating_sub(group.ran) > PATIENCE;
+        let alone_until = core.ticks + if forced { FORCED } else { 0 };
+        if self.watch.recheck {
+            self.recheck(core, group, group.pc);
+        }
+        if let Some(op) = code.ops.get(pc)
+            && op.kind == Kind::Join
+        {
+            pc += 1;
+        }
+        let mut steps = 0;
+        macro_rules! stop {
+            ($end:expr) => {{
+                group.pc = pc as u32;
+                return $end;
+            }};
+        }
+        loop {
+            if STEPS {
+                if steps >= limit {
+                    stop!(End::Time);
+                }
+                steps += 1;
+            }
+            let op = &code.ops[pc];
+            match op.kind {
+                Kind::Run => {
+                    core.active =
+                        if op.guard == Slot::NONE { core.mask } else { core.mask & core.predicate(op.guard) };
+                    if core.active == 0 {
+                        pc += 1;
+                        continue;
+                    }
+                    if core.spy.recording {
+                        core.spy.at = (code.function.id.0, pc as u32);
+                    }
+                    match (op.run)(core, op) {
+                        Step::Next => pc += 1,
+                        Step::Sleep => {
+                            pc += 1;
+                            stop!(End::Time);
+                        }
+                        Step::Collective => stop!(End::Collective),
+                        Step::Barrier => {
+                            // What others do comes in here: a turn with a barrier in it is no waiting of its own.
+                            core.spy.effect = true;
+                            stop!(End::Barrier)
+                        }
+                        Step::Fault => {
+                            let (kind, lane) = core.fault.take().unwrap_or((FaultKind::Trap, 0));
+                            stop!(End::Fault(kind, lane))
+                        }
+                    }
+                }
+                Kind::Jump => {
+                    self.count(core, op);
+                    let target = op.a.0;
+                    let backward = target as usize <= pc;
+                    pc = target as usize;
+                    if backward && let Some(end) = self.turned(core, group, target, limit) {
+                        stop!(end);
+                    }
+                }
+                Kind::Branch => {
+                    self.count(core, op);
+                    let taken = core.mask & core.predicate(op.guard);
+                    let target = if taken == core.mask {
+                        op.a.0
+                    } else if taken == 0 {
+                        op.b.0
+                    } else {
+                        // The part that is behind goes on, the other waits its turn.
+                        let (first, rest, mask) = if op.a.0 <= op.b.0 {
+                            (op.a.0, op.b.0, taken)
+                        } else {
+                            (op.b.0, op.a.0, core.mask & !taken)
+                        };
+                        self.groups.push(Group {
+                            mask: core.mask & !mask,
+                            pc: rest,
+                            frame: group.frame,
+                            state: State::Ready,
+                            ran: self.ticks + core.ticks,
+                        });
+                        group.mask = mask;
+                        core.mask = mask;
+                        first
+                    };
+                    let backward = target as usize <= pc;
+                    pc = target as usize;
+                    if backward && let Some(end) = self.turned(core, group, target, limit) {
+                        stop!(end);
+                    }
+                }
+                Kind::Switch => {
+                    self.count(core, op);
+                    let targets = code.switches.get(op.x as usize).map_or(&[][..], Vec::as_slice);
+                    let index = *core.narrow(op.a);
+                    let target = |lane: usize| targets.get(index[lane] as usize).copied();
+                    let first = core.mask.trailing_zeros() as usize;
+                    let Some(to) = target(first) else {
+                        stop!(End::Fault(
+                            FaultKind::IllegalInstruction("branch index out of range".into()),
+                            first as u32
+                        ))
+                    };
+                    let same = lanes(core.mask)
+                        .filter(|&lane| target(lane) == Some(to))
+                        .fold(0u32, |same, lane| same | 1 << lane);
+                    if same != core.mask {
+                        // The rest comes to the same switch again by itself.
+                        self.groups.push(Group {
+                            mask: core.mask & !same,
+                            pc: pc as u32,
+                            frame: group.frame,
+                            state: State::Ready,
+                            ran: self.ticks + core.ticks,
+                        });
+                        group.mask = same;
+                        core.mask = same;
+                    }
+                    let backward = to as usize <= pc;
+                    pc = to as usize;
+                    if backward && let Some(end) = self.turned(core, group, to, limit) {
+                        stop!(end);
+                    }
+                }
+                Kind::Join => {
+                    let first = |other: &Group| {
+                        other.state.is_ready() && (other.frame != group.frame || other.pc as usize <= pc)
+                    };
+                    if self.groups.is_empty()
+                        || (STEPS && self.apart)
+                        || core.ticks < alone_until
+                        || !self.groups.iter().any(first)
+                    {
+                        pc += 1;
+                    } else {
+                        stop!(End::Join);
+                    }
+                }
+                Kind::Call => {
+                    let x = op.x;
+                    match calls::call(self, core, group, &code, x, pc as u32) {
+                        Ok(Some(entry)) => {
+                            pc = entry as usize;
+                            code = Arc::clone(&core.code);
+                            core.ticks += 1;
+                        }
+                        Ok(None) => pc += 1,
+                        Err((kind, lane)) => stop!(End::Fault(kind, lane)),
+                    }
+                }
+                Kind::Return => {
+                    self.count(core, op);
+                    match calls::leave(self, core, group) {
+                        Some(back) => {
+                            pc = back as usize;
+                            code = Arc::clone(&core.code);
+                        }
+                        None => stop!(End::Exit),
+                    }
+                }
+                Kind::Exit => {
+                    self.count(core, op);
+                    stop!(End::Exit)
+                }
+                Kind::Trap => stop!(End::Fault(FaultKind::Trap, core.mask.trailing_zeros())),
+            }
+        }
+    }
+
+    /// Counts the operations of a block that ends here.
+    #[inline(always)]
+    fn count(&mut self, core: &mut Core<'_>, op: &Micro) {
+        let length = u64::from(op.c.0);
+        core.ticks += length;
+        self.work += length * u64::from(core.mask.count_ones());
+    }
+
+    /// After a jump backward: is the group's time over, or does it wait?
+    #[inline(always)]
+    fn turned(&mut self, core: &mut Core<'_>, group: &mut Group, head: u32, limit: u64) -> Option<End> {
+        self.watch.turns += 1;
+        if self.watch.turns >= self.watch.next && self.look(core, group, head) {
+            return Some(End::Parked);
+        }
+        (core.ticks >= limit).then_some(End::Time)
+    }
+}
