@@ -167,13 +167,13 @@ impl Ptx {
 impl GridState {
     /// Blocks that have finished: they began before one that is there, and are gone.
     pub fn finished(&self) -> u64 {
-        let begun = self.blocks.keys().next_back().map_or(0, |last| last + 1);
+        let begun = self.blocks.keys().next_back().map_or(0, |last| last.saturating_add(1));
         begun.saturating_sub(self.blocks.len() as u64)
     }
 
     /// Blocks that never began: the hardware starts them in the order of their numbers.
     pub fn not_begun(&self) -> u64 {
-        let begun = self.blocks.keys().next_back().map_or(0, |last| last + 1);
+        let begun = self.blocks.keys().next_back().map_or(0, |last| last.saturating_add(1));
         self.grid.blocks().saturating_sub(begun)
     }
 
