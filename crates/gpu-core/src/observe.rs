@@ -107,10 +107,13 @@ impl Observer<'_> {
                 let active = warp.active >> lane.lane & 1 == 1;
                 let alike =
                     |last: &&Answer| last.pc == lane.pc && last.state == lane.state && last.active == active;
-                let key = match last.as_ref().filter(alike) {
+                let mut key = match last.as_ref().filter(alike) {
                     Some(last) if !is_personal(&last.key.0) => last.key.clone(),
                     _ => self.lane(block, warp, lane, split),
                 };
+                if self.groups.len() >= MOST_GROUPS && !self.groups.contains_key(&key) {
+                    key.0 = without_address(key.0);
+                }
                 last = Some(Answer { pc: lane.pc, state: lane.state, active, key: key.clone() });
                 self.add(key, (warp, lane), number);
             }
@@ -250,6 +253,18 @@ impl Observer<'_> {
                 })
                 .collect(),
         }
+    }
+}
+
+/// From this many groups on, addresses no longer make a group of its own: on a full card every thread may wait for
+/// another word.
+const MOST_GROUPS: usize = 1 << 13;
+
+fn without_address(doing: Doing) -> Doing {
+    match doing {
+        Doing::Spin { swaps, .. } => Doing::Spin { polled: Vec::new(), swaps },
+        Doing::Mbarrier { parity, .. } => Doing::Mbarrier { address: None, parity, word: None },
+        other => other,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What each thread was doing, and the threads that were doing the same.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::code::Place;
 use crate::dump::Grid;
@@ -56,6 +57,39 @@ pub enum Doing {
     Fault(u32),
     /// Runs.
     Work,
+}
+
+impl fmt::Display for Doing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Doing::BlockBarrier { id, count } => {
+                match id {
+                    Some(id) => write!(f, "at barrier {id}")?,
+                    None => f.write_str("at a block barrier")?,
+                }
+                match count {
+                    Count::Threads(count) => write!(f, " of {count} threads"),
+                    Count::All | Count::Unknown => Ok(()),
+                }
+            }
+            Doing::WarpSync { operation: Some(operation), .. } => {
+                write!(f, "at a {operation}, for lanes of the warp")
+            }
+            Doing::WarpSync { .. } => f.write_str("at a warp synchronisation"),
+            Doing::Reconverge => f.write_str("waiting for lanes of the warp to come back"),
+            Doing::Mbarrier { address: Some(address), .. } => {
+                write!(f, "at the mbarrier at shared {address:#x}")
+            }
+            Doing::Mbarrier { .. } => f.write_str("at an mbarrier"),
+            Doing::ClusterBarrier => f.write_str("at the barrier of the cluster"),
+            Doing::Spin { swaps: true, .. } => f.write_str("trying a compare-and-swap again"),
+            Doing::Spin { .. } => f.write_str("spinning"),
+            Doing::Loop { has_exit: true, .. } => f.write_str("in a loop"),
+            Doing::Loop { .. } => f.write_str("in a loop without a way out"),
+            Doing::Fault(exception) => write!(f, "stopped by exception {exception}"),
+            Doing::Work => f.write_str("running"),
+        }
+    }
 }
 
 /// How many threads complete a barrier.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
-use standstill_findings::{Coverage, Finding, Known, Rule, Span};
+use standstill_findings::{Coverage, Finding, Known, Rule, Span, ThreadRanges};
 use standstill_gpu_core::{Dump, GridState, ReadError, Source};
 use standstill_kernel_ir::launch::LaunchShape;
 use standstill_report::{Evidence, Input, InputError, Kernel, Report, merge};
@@ -51,6 +51,9 @@ pub(crate) fn core(arguments: &CoreArgs) -> u8 {
     let hash = matches!(arguments.output.format, Format::Json | Format::Sarif);
     for path in &arguments.files {
         let explained = explain_file(path, arguments.verdict.platform.platform(), &sources, hash);
+        if arguments.output.verbose {
+            output::say(&explained.positions);
+        }
         add(&mut report, path, explained, (&allowed, &sources));
     }
     report.evidence.command = command_line();
@@ -91,6 +94,8 @@ pub(crate) struct Explained {
     pub(crate) errors: Vec<InputError>,
     pub(crate) driver: String,
     pub(crate) device: String,
+    /// Where the threads of each grid stood, a line for each place.
+    pub(crate) positions: String,
     /// Of the file, when asked for.
     pub(crate) sha256: Option<String>,
 }
@@ -144,6 +149,7 @@ fn explain(
         let observed = standstill_gpu_core::explain(&dump, state, &options);
         let known = static_facts((state, &card), &shown, platform, sources);
         explained.findings.extend(observed.into_iter().map(|finding| join(finding, &known)));
+        explained.positions.push_str(&table(state));
         if !state.kernel.is_empty() {
             explained.kernels.push(state.kernel.clone());
         }
@@ -166,6 +172,32 @@ fn explain(
     explained.driver = dump.meta.as_ref().map(driver).unwrap_or_default();
     explained.device = card;
     explained
+}
+
+/// The threads of a grid by position, as the person who attaches a debugger would see them.
+fn table(state: &GridState) -> String {
+    /// More lines would not be read.
+    const MOST: usize = 40;
+    let name = standstill_report::display_name(&state.kernel);
+    let there = state.blocks.len();
+    let (grid, block) =
+        (state.grid.grid_dim.map(|n| n.to_string()), state.grid.block_dim.map(|n| n.to_string()));
+    let mut text =
+        format!("{name} <<<{}, {}>>>: {there} blocks on the card\n", grid.join("x"), block.join("x"));
+    for group in state.groups.iter().take(MOST) {
+        let numbers = |block: &u64| u32::try_from(*block).ok();
+        let blocks = ThreadRanges::from_members(group.threads.keys().filter_map(numbers));
+        let threads =
+            ThreadRanges::from_members(group.threads.values().next().into_iter().flatten().copied());
+        let (threads, blocks) = (threads.with_noun("thread"), blocks.with_noun("block"));
+        let place = group.place.as_ref().map(|place| format!("{}:{}", place.line.file, place.line.line));
+        let place = place.unwrap_or_else(|| format!("{:#x}", group.at));
+        text.push_str(&format!("  {threads} of {blocks}: {} ({place})\n", group.doing));
+    }
+    if state.groups.len() > MOST {
+        text.push_str(&format!("  and {} more places\n", state.groups.len() - MOST));
+    }
+    text
 }
 
 fn driver(meta: &standstill_gpu_core::Meta) -> String {

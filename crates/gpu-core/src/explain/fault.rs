@@ -1,6 +1,6 @@
 //! The hardware stopped the kernel: which instruction it would not do.
 
-use standstill_findings::{Finding, Outcome, Platform, PlatformRow, Rule};
+use standstill_findings::{Finding, Known, Outcome, Platform, PlatformRow, Rule, Severity};
 
 use crate::position::{Count, Doing};
 
@@ -8,8 +8,23 @@ use super::{Pattern, Scene};
 
 /// Exceptions, by `CUDBGException_t`.
 const ILLEGAL_INSTRUCTION: u32 = 4;
-const ADDRESSES: [u32; 5] = [1, 5, 10, 14, 15];
+const ADDRESSES: [u32; 4] = [1, 5, 10, 14];
 const MISALIGNED: [u32; 2] = [6, 11];
+/// What else stops a kernel.
+const OTHERS: [(u32, &str); 12] = [
+    (2, "a stack overflow"),
+    (3, "a stack overflow"),
+    (7, "an address in a space that the instruction cannot reach"),
+    (8, "a jump to no code"),
+    (9, "a stack overflow"),
+    (12, "a failed assertion"),
+    (13, "an error in a call of the driver's"),
+    (15, "a system-wide atomic on memory that cannot move"),
+    (16, "a system-wide atomic that the memory does not know"),
+    (17, "an access to a block of the cluster that has ended"),
+    (18, "an address outside the shared memory of the cluster's block"),
+    (19, "a stack that was written over"),
+];
 
 pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     let (member, class) = scene.doing(pattern, |doing| matches!(doing, Doing::Fault(_))).next()?;
@@ -25,7 +40,15 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
         _ if MISALIGNED.contains(&exception) => {
             scene.finding(Rule::Misaligned, format!("{threads} accessed a misaligned address on {line}"))
         }
-        _ => return None,
+        _ => {
+            let known = OTHERS.iter().find(|(number, _)| *number == exception);
+            let what = known.map_or(format!("exception {exception}"), |(_, what)| (*what).to_owned());
+            let message = format!("{threads} were stopped by the hardware on {line}: {what}");
+            let mut finding = scene.finding(Rule::Undecided, message);
+            finding.severity = Severity::Note;
+            finding.known = Known::Possible { reason: "no rule speaks of this exception".to_owned() };
+            finding
+        }
     };
     finding.platforms = PlatformRow::new(&[(Platform::Nvidia, Outcome::WrongResult)]);
     scene.primary(&mut finding, member, format!("the hardware stopped here (exception {exception})"));
