@@ -525,12 +525,14 @@ impl Machine {
             true => Others::MayAct,
             false => host::other_threads(&waiting),
         };
+        let counts = (state.launches, state.operations);
         match others {
-            Others::None => self.end(runs, None),
+            Others::None => self.end(runs, None, counts),
             Others::WaitForEachOther => {
                 let standing = *parked.standing.get_or_insert(now);
                 if now.duration_since(standing) >= STANDING {
-                    self.end(runs, Some("other threads of the program wait too, and were not followed"));
+                    let outside = Some("other threads of the program wait too, and were not followed");
+                    self.end(runs, outside, counts);
                 }
             }
             Others::MayAct => parked.standing = None,
@@ -555,8 +557,14 @@ impl Machine {
     }
 
     /// Nobody can help: tells why and ends the process, which could only hang.
-    fn end(&self, runs: &mut [(OperationId, Box<dyn Run>)], outside: Option<&str>) -> ! {
-        let findings: Vec<Finding> = runs.iter_mut().filter_map(|(_, run)| run.standstill(outside)).collect();
+    fn end(
+        &self,
+        runs: &mut [(OperationId, Box<dyn Run>)],
+        outside: Option<&str>,
+        (launches, operations): (u64, u64),
+    ) -> ! {
+        let findings: Vec<Finding> =
+            runs.iter_mut().filter_map(|(_, run)| run.standstill(outside)).collect();
         if findings.is_empty() {
             let sentence = "the device stands still, and no thread of the program can change that".to_owned();
             self.journal.write(&Record::Trouble(sentence));
@@ -564,9 +572,6 @@ impl Machine {
         for finding in findings {
             self.journal.write(&Record::Finding(Box::new(finding)));
         }
-        let state = self.lock();
-        let (launches, operations) = (state.launches, state.operations);
-        drop(state);
         self.journal.write(&Record::Ended { launches, operations });
         host::end_process(ENDED_BY_VERDICT)
     }

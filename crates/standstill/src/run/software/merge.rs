@@ -118,10 +118,14 @@ fn check(
     let _ = sources.text(shown);
 }
 
-/// Whether two findings are one fault: the same rule at the same line of the same kernel.
+/// Whether two findings are one fault: the same rule in the same kernel, and one of them points at a line that the
+/// other shows.
 fn is_same(a: &Finding, b: &Finding) -> bool {
-    let place = |finding: &Finding| finding.primary_span().map(|span| (span.file.clone(), span.line));
-    a.rule == b.rule && a.kernel == b.kernel && place(a) == place(b)
+    let shows = |finding: &Finding, other: &Finding| {
+        let place = other.primary_span();
+        finding.spans.iter().any(|span| place.is_some_and(|at| (&at.file, at.line) == (&span.file, span.line)))
+    };
+    a.rule == b.rule && a.kernel == b.kernel && (shows(a, b) || shows(b, a))
 }
 
 /// One fault that was seen and is decided by the code too: the proof says more, the run how to see it.
