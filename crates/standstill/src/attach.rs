@@ -91,6 +91,7 @@ fn look_at_gpu(
     if !requests.is_empty() {
         let dumps =
             request_dumps(&requests, Duration::from_secs(10), Duration::from_secs(120), None, &mut |_| {});
+        let dumps: Vec<_> = dumps.into_iter().map(dumps::found).collect();
         if let Some(folder) = &arguments.evidence
             && let Err(error) = keep_dumps(folder, &dumps)
         {

@@ -174,3 +174,40 @@ fn attaching_says_what_there_is() {
     place.run(&["attach", "999999999"]).exits(2).says("there is no process 999999999");
     place.run(&["attach", "0"]).exits(2);
 }
+
+/// A dump that an H200 wrote, through the stand-in of the driver: from the limit to the explanation.
+#[test]
+fn a_hang_of_the_laboratory_is_explained() {
+    let place = Workplace::new();
+    stand_in(&place, "dumping");
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu-core/tests/fixtures/hang_lab_1.core.gz");
+    let mut unpacked = Vec::new();
+    let file = std::fs::File::open(fixture).unwrap();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(file), &mut unpacked).unwrap();
+    place.file("core", unpacked);
+    let ran = place
+        .run(&["run", "--device", "gpu", "--timeout", "500ms", "--", "./dumping", "copy", "core"])
+        .exits(124);
+    for part in [
+        "error[E0105]",
+        "threads 0–127 of block 0 wait at the barrier on line 15 for threads 128–255",
+        "stands in cudaDeviceSynchronize, called by `main`",
+        "it is innocent: it waits for the kernel `handoff_bug`",
+    ] {
+        assert!(ran.err().contains(part), "{part}: {}", ran.err());
+    }
+}
+
+/// The laboratory builds, and says so where there is no card. With one it must pass.
+#[test]
+fn the_laboratory_builds() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/hang-lab/hang_lab.cu");
+    let place = Workplace::new();
+    let ran = place.run(&["run", "--device", "gpu", "--fetch-nvcc", "--", source.to_str().unwrap()]);
+    let has_card = Path::new("/dev/nvidiactl").exists();
+    if has_card {
+        ran.exits(0).prints("| 1, barrier in an if").prints("killed by the watchdog after 5 s");
+    } else {
+        ran.exits(1).prints("(line ");
+    }
+}

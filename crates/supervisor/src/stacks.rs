@@ -82,7 +82,8 @@ pub fn capture(pid: i32, within: Duration) -> ProcessStacks {
     };
     let traced = trace::trace(pid, within);
     result.problem = traced.problem;
-    let mut symbols = symbols::Symbols::default();
+    let wanted: Vec<u64> = traced.threads.iter().flat_map(|thread| &thread.addresses).copied().collect();
+    let mut symbols = symbols::Symbols::of(wanted);
     for thread in traced.threads {
         let frames = symbols.frames(&traced.images, &thread.addresses);
         result.threads.push(ThreadStack {

@@ -14,9 +14,10 @@ use super::image::{Content, ElfReader, Image};
 type Slice = EndianRcSlice<RunTimeEndian>;
 
 /// What is known of files, loaded when an address in them is asked for.
-#[derive(Default)]
 pub(crate) struct Symbols {
     files: HashMap<String, Option<File>>,
+    /// Every address that will be asked for: large libraries have a million symbols.
+    wanted: Vec<u64>,
 }
 
 struct File {
@@ -26,6 +27,11 @@ struct File {
 }
 
 impl Symbols {
+    /// Symbols for these addresses.
+    pub(crate) fn of(wanted: Vec<u64>) -> Symbols {
+        Symbols { files: HashMap::new(), wanted }
+    }
+
     /// The frames of a stack, with the functions that the compiler put into others.
     pub(crate) fn frames(&mut self, images: &[Image], addresses: &[u64]) -> Vec<Frame> {
         addresses.iter().flat_map(|address| self.frame(images, *address)).collect()
@@ -35,7 +41,7 @@ impl Symbols {
         let bare = Frame { address, ..Frame::default() };
         let Some(image) = images.iter().find(|image| image.holds(address)) else { return vec![bare] };
         let bare = Frame { module: image.path.clone(), ..bare };
-        let file = self.files.entry(image.path.clone()).or_insert_with(|| File::load(image));
+        let file = self.files.entry(image.path.clone()).or_insert_with(|| File::load(image, &self.wanted));
         let Some(file) = file else { return vec![bare] };
         let place = address.wrapping_sub(image.bias);
         let mut frames = file.inlined(place, &bare);
@@ -53,13 +59,16 @@ impl Symbols {
 }
 
 impl File {
-    fn load(image: &Image) -> Option<File> {
-        let mut file = image.with_elf(Load)?;
+    fn load(image: &Image, wanted: &[u64]) -> Option<File> {
+        // As the file itself counts.
+        let mut wanted: Vec<u64> = wanted.iter().map(|address| address.wrapping_sub(image.bias)).collect();
+        wanted.sort_unstable();
+        let mut file = image.with_elf(Load { wanted: &wanted })?;
         if file.0.lines.is_none()
             && let (Some(debug), Content::File(_)) = (separate_debug_file(&file.1), &image.content)
         {
             let separate = Image { content: Content::File(debug), ..image.clone() };
-            file.0.lines = separate.with_elf(Load).and_then(|(file, _)| file.lines);
+            file.0.lines = separate.with_elf(Load { wanted: &wanted }).and_then(|(file, _)| file.lines);
         }
         Some(file.0)
     }
@@ -115,9 +124,11 @@ fn separate_debug_file(build_id: &[u8]) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-struct Load;
+struct Load<'a> {
+    wanted: &'a [u64],
+}
 
-impl ElfReader<(File, Vec<u8>)> for Load {
+impl ElfReader<(File, Vec<u8>)> for Load<'_> {
     fn read<'data, R: ReadRef<'data>>(
         self,
         elf: &object::read::elf::ElfFile64<'data, object::Endianness, R>,
@@ -125,7 +136,7 @@ impl ElfReader<(File, Vec<u8>)> for Load {
         let mut functions: Vec<(u64, u64, String)> = elf
             .symbols()
             .chain(elf.dynamic_symbols())
-            .filter(|symbol| symbol.kind() == object::SymbolKind::Text && symbol.size() > 0)
+            .filter(|symbol| symbol.kind() == object::SymbolKind::Text && self.holds_wanted(symbol))
             .filter_map(|symbol| Some((symbol.address(), symbol.size(), symbol.name().ok()?.to_owned())))
             .collect();
         // Of several names the first without a leading underscore is the public one.
@@ -142,5 +153,14 @@ impl ElfReader<(File, Vec<u8>)> for Load {
             .and_then(|dwarf| addr2line::Context::from_dwarf(dwarf).ok());
         let build_id = elf.build_id().ok().flatten().unwrap_or_default().to_vec();
         Some((File { functions, lines }, build_id))
+    }
+}
+
+impl Load<'_> {
+    /// Whether one of the addresses lies in a symbol.
+    fn holds_wanted<'data>(&self, symbol: &impl ObjectSymbol<'data>) -> bool {
+        let (start, size) = (symbol.address(), symbol.size());
+        let next = self.wanted.partition_point(|address| *address < start);
+        self.wanted.get(next).is_some_and(|address| address - start < size)
     }
 }
