@@ -136,6 +136,9 @@ impl Observer<'_> {
                 place: code.and_then(|code| code.place(stands_for(code, &key))),
                 ptx_line: code.and_then(|code| code.ptx_line(stands_for(code, &key))),
                 range: around.map(|around| (around.first, around.last)),
+                offset: code
+                    .and_then(|code| code.function(key.1))
+                    .map_or(0, |function| key.1 - function.start),
                 function: site.map(|site| site.function).unwrap_or_default(),
                 faulted,
                 threads: BTreeMap::new(),

@@ -116,6 +116,8 @@ pub struct Group {
     pub ptx_line: Option<u32>,
     /// The function that it lies in, mangled.
     pub function: String,
+    /// Bytes from the start of the function.
+    pub offset: u64,
     /// For a fault: the synchronisation that the hardware refused.
     pub faulted: Option<Doing>,
     /// First and last address of the loop, where there is one.

@@ -196,6 +196,27 @@ fn a_wait_that_a_running_thread_may_end_is_no_fault() {
     check("mbar_count_high", 0..32, 0x20, "threads 0–31 were running on line");
 }
 
+/// Code that was compiled without line tables and without PTX: the place is an offset in the function.
+#[test]
+fn without_line_tables_the_place_is_an_offset() {
+    let mut bytes = common::dump("global_flag_behind_barrier");
+    for name in [b".debug_line".as_slice(), b".nv_debug_line_sass", b".nv_debug_ptx_txt"] {
+        let places: Vec<usize> =
+            (0..bytes.len() - name.len()).filter(|at| bytes[*at..].starts_with(name)).collect();
+        places.into_iter().for_each(|at| bytes[at] = b'_');
+    }
+    let source = bytes.as_slice();
+    let mut dump = read(&source).unwrap();
+    let states = positions(&source, &mut dump);
+    let options = Options { input: "some.core", platform: None };
+    let findings = explain(&dump, states.first().unwrap(), &options);
+    let said: Vec<String> = findings.iter().map(words).collect();
+    let text = said.join("\n");
+    let expected = "error [E0105 wait-cycle] observed: threads 0–127 wait at the barrier at relay+0x210 for threads 128–255, \
+                    which spin on `*p2` (relay+0xd0)\n  -> some.core:0 threads 128–255 spin here\n";
+    assert!(text.starts_with(expected), "{text}");
+}
+
 /// The wording, to the letter.
 #[test]
 fn explanations() {

@@ -28,7 +28,7 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     if expected.is_some_and(|expected| arrived as u32 >= expected) && others.is_empty() {
         return None;
     }
-    let (line, threads) = (scene.line(class), scene.threads(pattern, &member.threads));
+    let (on, threads) = (scene.on(class), scene.threads(pattern, &member.threads));
     let mut where_they_are: Vec<String> = others
         .iter()
         .map(|(other, at)| {
@@ -40,7 +40,7 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
                 Doing::BlockBarrier { .. } => {
                     format!("{threads} wait at another barrier ({})", scene.line(at))
                 }
-                _ => format!("{threads} were on {}", scene.line(at)),
+                _ => format!("{threads} were {}", scene.on(at)),
             }
         })
         .collect();
@@ -58,7 +58,7 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
         rest => rest.join(", "),
     };
     let wait = scene.verb(pattern, &member.threads, "wait");
-    let message = format!("{threads} {wait} at {name} on {line}{needs}: {rest}");
+    let message = format!("{threads} {wait} at {name} {on}{needs}: {rest}");
     let rule = match count {
         Count::All if others.iter().all(|(_, at)| !counted(at)) => Rule::DivergentBarrier,
         _ => Rule::BarrierCount,
@@ -73,7 +73,7 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     .to_owned();
     let busy = others.iter().find(|(_, at)| matches!(at.doing, Doing::Work | Doing::Loop { .. }));
     if let Some((_, at)) = busy {
-        let reason = format!("threads were running on {} and may still arrive", scene.line(at));
+        let reason = format!("threads were running {} and may still arrive", scene.on(at));
         scene.may_end(&mut finding, reason);
     }
     if matches!(count, Count::Threads(_)) {

@@ -30,20 +30,18 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     let (member, class) = scene.doing(pattern, |doing| matches!(doing, Doing::Fault(_))).next()?;
     let Doing::Fault(exception) = class.doing else { return None };
     let threads = scene.threads(pattern, &member.threads);
-    let line = scene.line(class);
+    let on = scene.on(class);
     let mut finding = match exception {
         ILLEGAL_INSTRUCTION => return illegal(scene, pattern),
-        _ if ADDRESSES.contains(&exception) => scene.finding(
-            Rule::OutOfBounds,
-            format!("{threads} accessed an address outside any allocation on {line}"),
-        ),
+        _ if ADDRESSES.contains(&exception) => scene
+            .finding(Rule::OutOfBounds, format!("{threads} accessed an address outside any allocation {on}")),
         _ if MISALIGNED.contains(&exception) => {
-            scene.finding(Rule::Misaligned, format!("{threads} accessed a misaligned address on {line}"))
+            scene.finding(Rule::Misaligned, format!("{threads} accessed a misaligned address {on}"))
         }
         _ => {
             let known = OTHERS.iter().find(|(number, _)| *number == exception);
             let what = known.map_or(format!("exception {exception}"), |(_, what)| (*what).to_owned());
-            let message = format!("{threads} were stopped by the hardware on {line}: {what}");
+            let message = format!("{threads} were stopped by the hardware {on}: {what}");
             let mut finding = scene.finding(Rule::Undecided, message);
             finding.severity = Severity::Note;
             finding.known = Known::Possible { reason: "no rule speaks of this exception".to_owned() };
@@ -59,16 +57,14 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
 fn illegal(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     let (member, class) = scene.doing(pattern, |doing| matches!(doing, Doing::Fault(_))).next()?;
     let threads = scene.threads(pattern, &member.threads);
-    let line = scene.line(class);
+    let on = scene.on(class);
     let mut finding = match class.faulted {
         Some(Doing::WarpSync { mask, operation }) => {
             let what = operation.unwrap_or("warp synchronisation");
             let mask = mask.map(|mask| format!(" whose mask is {mask:#010x}")).unwrap_or_default();
             let mut finding = scene.finding(
                 Rule::WarpMask,
-                format!(
-                    "{threads}: the hardware refused the {what} on {line}{mask}: a calling lane is not in it"
-                ),
+                format!("{threads}: the hardware refused the {what} {on}{mask}: a calling lane is not in it"),
             );
             finding.help =
                 "name exactly the lanes that call: every caller must be in its own mask".to_owned();
@@ -97,15 +93,15 @@ fn barrier(scene: &Scene<'_>, pattern: &Pattern, id: Option<u32>, count: Count) 
         Count::All => "the whole block".to_owned(),
         Count::Unknown => "another count".to_owned(),
     };
-    let line = fault.map(|(_, class)| scene.line(class)).unwrap_or_default();
+    let on = fault.map(|(_, class)| scene.on(class)).unwrap_or_default();
     if let Some((member, class)) = others.into_iter().next()
         && let Doing::BlockBarrier { count: theirs, .. } = class.doing
     {
         let message = format!(
-            "two counts at {name}: {} ask for {} on {}, others for {} on {line}",
+            "two counts at {name}: {} ask for {} {}, others for {} {on}",
             scene.threads(pattern, &member.threads),
             number(theirs),
-            scene.line(class),
+            scene.on(class),
             number(count)
         );
         let mut finding = scene.finding(Rule::BarrierCount, message);
@@ -129,8 +125,7 @@ fn barrier(scene: &Scene<'_>, pattern: &Pattern, id: Option<u32>, count: Count) 
         }
         _ => "threads came with different counts".to_owned(),
     };
-    let mut finding =
-        scene.finding(Rule::BarrierCount, format!("the hardware refused {name} on {line}: {why}"));
+    let mut finding = scene.finding(Rule::BarrierCount, format!("the hardware refused {name} {on}: {why}"));
     finding.help =
         "the count is the number of threads that arrive, a multiple of 32, the same for all".to_owned();
     if let Some((member, _)) = fault {

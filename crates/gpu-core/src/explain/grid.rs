@@ -37,7 +37,7 @@ fn divergence(
     let waiting: Vec<u64> = scene.patterns.iter().filter(at_sync).flat_map(|p| p.blocks.clone()).collect();
     let elsewhere: Vec<u64> =
         scene.patterns.iter().filter(|p| !at_sync(p)).flat_map(|p| p.blocks.clone()).collect();
-    let line = scene.line(class);
+    let (line, on) = (scene.line(class), scene.on(class));
     let waits = words::blocks(&waiting);
     let gone = if scene.state.size_known { scene.finished() } else { scene.state.finished() };
     let for_whom = match (elsewhere.as_slice(), gone) {
@@ -47,7 +47,7 @@ fn divergence(
         (others, _) => format!("for {}, which stand elsewhere", words::blocks(others)),
     };
     let wait = words::verb(waiting.len(), "wait");
-    let message = format!("{waits} {wait} at the grid barrier on {line} {for_whom}");
+    let message = format!("{waits} {wait} at the grid barrier {on} {for_whom}");
     let mut finding = scene.finding(Rule::GridDivergence, message.clone());
     finding.help = "let every block of the grid reach every grid barrier, equally often".to_owned();
     let runs = |doing: &Doing| matches!(doing, Doing::Work | Doing::Loop { .. });

@@ -23,12 +23,12 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
 /// The compiled loop has no way out.
 fn endless(scene: &Scene<'_>, pattern: &Pattern, member: &Member, class: &Group) -> Finding {
     let threads = scene.threads(pattern, &member.threads);
-    let line = scene.line(class);
+    let on = scene.on(class);
     let spin = scene.verb(pattern, &member.threads, "spin");
     let empty = class.range.is_some_and(|(first, last)| first == last);
     let mut finding = if empty {
         let message = format!(
-            "{threads} {spin} for ever on {line}: the compiled loop is a single jump to itself, which reads nothing, \
+            "{threads} {spin} for ever {on}: the compiled loop is a single jump to itself, which reads nothing, \
              so no write by another thread can end it"
         );
         let mut finding = scene.finding(Rule::HoistableSpin, message);
@@ -37,7 +37,7 @@ fn endless(scene: &Scene<'_>, pattern: &Pattern, member: &Member, class: &Group)
         finding
     } else {
         let are = if spin == "spins" { "is" } else { "are" };
-        let message = format!("{threads} {are} in a loop on {line} whose compiled code has no way out");
+        let message = format!("{threads} {are} in a loop {on} whose compiled code has no way out");
         let mut finding = scene.finding(Rule::NonTerminatingLoop, message);
         finding.help =
             "the compiler found that the exit test never holds: look at how its operands change".to_owned();
@@ -51,9 +51,9 @@ fn endless(scene: &Scene<'_>, pattern: &Pattern, member: &Member, class: &Group)
 /// A loop with a way out, which may be slow.
 fn perhaps(scene: &Scene<'_>, pattern: &Pattern, member: &Member, class: &Group) -> Finding {
     let threads = scene.threads(pattern, &member.threads);
-    let (line, run) = (scene.line(class), scene.verb(pattern, &member.threads, "run"));
+    let (on, run) = (scene.on(class), scene.verb(pattern, &member.threads, "run"));
     let message = format!(
-        "{threads} {run} a loop whose exit test is on {line}; nothing that another thread does can end it"
+        "{threads} {run} a loop whose exit test is {on}; nothing that another thread does can end it"
     );
     let mut finding = scene.finding(Rule::NonTerminatingLoop, message);
     finding.known = Known::Possible { reason: "one snapshot cannot tell slow from stuck".to_owned() };

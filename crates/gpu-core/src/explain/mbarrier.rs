@@ -54,7 +54,7 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     let running = scene.doing(pattern, |doing| matches!(doing, Doing::Work | Doing::Loop { .. })).next();
     if let Some((busy, at)) = running {
         let busy = scene.threads(pattern, &busy.threads);
-        let reason = format!("{busy} were running on {} and may still arrive", scene.line(at));
+        let reason = format!("{busy} were running {} and may still arrive", scene.on(at));
         scene.may_end(&mut finding, reason);
     } else if word.is_none() {
         let reason = "without shared memory in the dump the phase is not known".to_owned();

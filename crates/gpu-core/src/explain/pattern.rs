@@ -160,7 +160,12 @@ impl<'a> Scene<'a> {
 
     /// «line 20», «line 12, called on line 21», or what is known without a line table.
     pub(crate) fn line(&self, class: &Group) -> String {
-        let Some(place) = &class.place else { return format!("address {:#x}", class.at) };
+        let Some(place) = &class.place else {
+            return match class.function.as_str() {
+                "" => format!("address {:#x}", class.at),
+                name => format!("{}+{:#x}", words::short_name(name), class.offset),
+            };
+        };
         let own = words::users_line(place);
         match words::callers_line(place) {
             Some(caller) if caller.file == own.file && caller.line != own.line => {
@@ -168,6 +173,12 @@ impl<'a> Scene<'a> {
             }
             _ => format!("line {}", own.line),
         }
+    }
+
+    /// «on line 20», or «at kernel+0x120» without a line table.
+    pub(crate) fn on(&self, class: &Group) -> String {
+        let preposition = if class.place.is_some() { "on" } else { "at" };
+        format!("{preposition} {}", self.line(class))
     }
 
     /// The places that the threads of a class read again and again, in words.

@@ -21,10 +21,10 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     let spin = scene.verb(pattern, &member.threads, "spin");
     let message = match barrier {
         Some((waiting, at)) => format!(
-            "{} {} at the barrier on {} for {}, which {spin} on `{place}` ({line}){elsewhere}",
+            "{} {} at the barrier {} for {}, which {spin} on `{place}` ({line}){elsewhere}",
             scene.threads(pattern, &waiting.threads),
             scene.verb(pattern, &waiting.threads, "wait"),
-            scene.line(at),
+            scene.on(at),
             words::threads(&member.threads)
         ),
         None => format!("{spinners} {spin} on `{place}` ({line}){elsewhere}"),
@@ -78,7 +78,7 @@ fn running(scene: &Scene<'_>, pattern: &Pattern, shared: bool) -> Option<String>
                 continue;
             }
             let threads = scene.threads(other, &member.threads);
-            return Some(format!("{threads} were running on {} and may still write it", scene.line(class)));
+            return Some(format!("{threads} were running {} and may still write it", scene.on(class)));
         }
     }
     if !shared && scene.others {

@@ -19,7 +19,8 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     let (member, class) = *syncs.iter().find(|sync| asked(sync)).or_else(|| syncs.first())?;
     let Doing::WarpSync { mask, operation } = &class.doing else { return None };
     let missing = missing(pattern, member, *mask);
-    let (line, threads) = (scene.line(class), scene.threads(pattern, &member.threads));
+    let (line, on) = (scene.line(class), scene.on(class));
+    let threads = scene.threads(pattern, &member.threads);
     let what = operation.unwrap_or("warp synchronisation");
     let others = scene.doing(pattern, |_| true).filter(|(other, _)| *other != member);
     let others: Vec<(&Member, &Group)> =
@@ -29,11 +30,7 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
         .iter()
         .map(|(other, at)| {
             let there: Vec<u32> = other.threads.iter().copied().filter(|t| missing.contains(t)).collect();
-            format!(
-                "{}, which wait on {}",
-                ThreadRanges::from_members(there).with_noun("thread"),
-                scene.line(at)
-            )
+            format!("{}, which wait {}", ThreadRanges::from_members(there).with_noun("thread"), scene.on(at))
         })
         .collect();
     if !absent.is_empty() {
@@ -44,13 +41,13 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
         return None;
     }
     let wait = scene.verb(pattern, &member.threads, "wait");
-    let message = format!("{threads} {wait} in the {what} on {line} for {}", for_whom.join(", and for "));
+    let message = format!("{threads} {wait} in the {what} {on} for {}", for_whom.join(", and for "));
     let mut finding = scene.finding(Rule::WarpMask, message.clone());
     finding.help =
         "name in the mask exactly the lanes that reach the operation, and let all of them reach it"
             .to_owned();
     if let Some((_, at)) = others.iter().find(|(_, at)| matches!(at.doing, Doing::Work)) {
-        let reason = format!("threads were running on {} and may still come", scene.line(at));
+        let reason = format!("threads were running {} and may still come", scene.on(at));
         scene.may_end(&mut finding, reason);
     }
     if let Some(mask) = mask {

@@ -90,6 +90,13 @@ pub(crate) fn location(state: &GridState, group: &Group, location: &Location) ->
     }
 }
 
+/// A function's name without its parameters.
+pub(crate) fn short_name(symbol: &str) -> String {
+    let readable = cpp_demangle::Symbol::new(symbol).ok().and_then(|symbol| symbol.demangle().ok());
+    let readable = readable.unwrap_or_else(|| symbol.to_owned());
+    readable.split('(').next().unwrap_or(&readable).to_owned()
+}
+
 /// The variable that the PTX names at the group's instruction: the last part of its name.
 fn symbol(state: &GridState, group: &Group) -> Option<String> {
     let line = state.ptx.as_ref()?.text.lines().nth((group.ptx_line? as usize).checked_sub(1)?)?;
