@@ -69,6 +69,10 @@ fn transposed(elements: &[u64], columns: usize) -> Vec<u64> {
 }
 
 fn elements(form: &MatrixMultiply, matrices: &Matrices) -> Option<Vec<u64>> {
+    let short = |ty: Type| ty.bits() <= if ty == Type::Tf32 { 32 } else { 16 };
+    if form.d != Type::F64 && !(short(form.a) && short(form.b) && form.c.bits() <= 32) {
+        return None;
+    }
     let Matrices { a, b, .. } = matrices;
     match (form.operation, form.a, form.d) {
         (MatrixOperation::Unknown, ..) => None,

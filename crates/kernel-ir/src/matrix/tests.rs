@@ -1,5 +1,7 @@
 //! Layouts hold every element once; products are right where they are exact.
 
+use proptest::prelude::*;
+
 use super::layout::Tile;
 use super::{Fragment, LANES, MatrixFragment, MatrixMultiply, MatrixOperation, multiply, pieces, transpose};
 use crate::{Space, Type};
@@ -130,4 +132,59 @@ fn tiles_with_a_stride() {
     assert_eq!(second.offset, 8 * 100 * 2);
     let none = MatrixFragment { fragment: Fragment::Unknown, ..fragment };
     assert!(pieces(&none, None, |_| {}).is_none() && none.registers().is_none());
+}
+
+const TYPES: &[Type] = &[
+    Type::F16,
+    Type::Bf16,
+    Type::Tf32,
+    Type::F32,
+    Type::F64,
+    Type::E4m3,
+    Type::E5m2,
+    Type::S8,
+    Type::U8,
+    Type::S4,
+    Type::U4,
+    Type::B1,
+    Type::S32,
+    Type::U64,
+    Type::Pred,
+    Type::B128,
+    Type::None,
+    Type::Narrow,
+    Type::F16x2,
+];
+
+fn ty() -> impl Strategy<Value = Type> {
+    prop::sample::select(TYPES)
+}
+
+proptest! {
+    #[test]
+    fn no_form_panics(
+        (m, n, k) in (prop::sample::select(vec![0u8, 8, 16, 32, 255]), prop::sample::select(vec![0u8, 8, 16, 32]),
+            prop::sample::select(vec![0u16, 4, 8, 16, 32, 64, 128, 256, 65535])),
+        (d, a, b, c) in (ty(), ty(), ty(), ty()),
+        operation in prop::sample::select(vec![
+            MatrixOperation::MultiplyAdd, MatrixOperation::XorPopulationCount, MatrixOperation::AndPopulationCount,
+        ]),
+        (saturates, wmma) in any::<(bool, bool)>(),
+        bits in any::<[u64; 32]>(),
+    ) {
+        let form = MatrixMultiply { m, n, k, d, a, b, c, operation, saturates, wmma };
+        let sources: Vec<_> = (0..40u32).map(|by| bits.map(|value| value.rotate_left(by))).collect();
+        let mut results = vec![[0; LANES]; 16];
+        let _ = multiply(&form, &sources, &mut results);
+        for fragment in [Fragment::A, Fragment::B, Fragment::C, Fragment::Rows] {
+            let fragment = MatrixFragment { fragment, space: Space::Shared, ty: a, m, n, k: k as u8, column: wmma };
+            let registers = fragment.registers();
+            let mut inside = true;
+            let moved = pieces(&fragment, Some(bits[0]), |piece| {
+                inside &= Some(piece.register) < registers && piece.lane < LANES && piece.address_lane < LANES;
+                inside &= (1..=8).contains(&piece.bytes) && piece.shift < 64;
+            });
+            prop_assert!(inside && moved.is_some() == registers.is_some(), "{fragment:?}");
+        }
+    }
 }

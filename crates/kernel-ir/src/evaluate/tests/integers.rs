@@ -301,6 +301,7 @@ proptest! {
         destinations in 0usize..9,
     ) {
         use Operation::*;
+        use crate::VideoOperation as V;
         let types = [
             Type::Pred, Type::B8, Type::B16, Type::B32, Type::B64, Type::B128, Type::U8, Type::U16, Type::U32,
             Type::U64, Type::S8, Type::S16, Type::S32, Type::S64, Type::F16, Type::F16x2, Type::Bf16,
@@ -312,7 +313,8 @@ proptest! {
             Mov, Cvt, Cvta, Mapa, GetCtaRank, Isspacep, Add, Sub, Mul, Mad, Sad, Div, Rem, Abs, Neg, Min, Max,
             Popc, Clz, Bfind, Fns, Brev, Bfe, Bfi, Bmsk, Szext, Dp4a, Dp2a, AddCarry, SubCarry, MadCarry, Fma,
             Rcp, Sqrt, Rsqrt, Sin, Cos, Lg2, Ex2, Tanh, Copysign, Testp, Setp, Set, Selp, Slct, And, Or, Xor,
-            Not, Cnot, Lop3, Shl, Shr, Shf, Prmt,
+            Not, Cnot, Lop3, Shl, Shr, Shf, Prmt, Video(V::Add), Video(V::AbsDiff), Video(V::Average),
+            Video(V::Shl), Video(V::Shr), Video(V::Set), Video(V::Mad),
         ];
         for ty in types {
             for operation in operations {
