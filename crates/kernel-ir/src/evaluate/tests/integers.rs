@@ -306,7 +306,8 @@ proptest! {
             Type::Pred, Type::B8, Type::B16, Type::B32, Type::B64, Type::B128, Type::U8, Type::U16, Type::U32,
             Type::U64, Type::S8, Type::S16, Type::S32, Type::S64, Type::F16, Type::F16x2, Type::Bf16,
             Type::Bf16x2, Type::Tf32, Type::F32, Type::F32x2, Type::F64, Type::U16x2, Type::S16x2, Type::Narrow,
-            Type::E4m3, Type::E5m2, Type::E4m3x2, Type::E5m2x2, Type::U4, Type::S4, Type::U2, Type::E2m3, Type::E3m2, Type::E2m1, Type::E2m3x2, Type::E3m2x2, Type::E2m1x2, Type::S2, Type::B1,
+            Type::E4m3, Type::E5m2, Type::E4m3x2, Type::E5m2x2, Type::U4, Type::S4, Type::U2, Type::S2,
+            Type::E2m3, Type::E3m2, Type::E2m1, Type::E2m3x2, Type::E3m2x2, Type::E2m1x2, Type::B1,
             Type::None,
         ];
         let operations = [
