@@ -189,6 +189,11 @@ impl<'a> Watcher<'a> {
                 process.pid, process.name, process.state
             ));
         }
+        if let Some(folder) = &self.arguments.watch.evidence
+            && let Err(error) = report::keep_report(folder, &self.report, self.host.as_ref())
+        {
+            fail(&format!("{}: the report cannot be kept there: {error}", folder.display()));
+        }
         if !self.shown && (outcome.stopped.is_some() || report::wanted_always(&self.arguments.output)) {
             report::write(&self.report, self.host.as_ref(), &self.sources, &self.arguments.output);
         }
@@ -212,11 +217,12 @@ impl Observer for Watcher<'_> {
             fail(&format!("{}: the dumps cannot be kept there: {error}", folder.display()));
         }
         self.host = Some(host);
+        if let Some(host) = &mut self.host {
+            host.explained_after = captured.expired.elapsed();
+            host.json["explained_seconds"] = host.explained_after.as_secs_f64().into();
+        }
         // A person waits for the explanation; a script for the whole document.
         if report::is_text(&self.arguments.output) {
-            if let Some(host) = &mut self.host {
-                host.explained_after = captured.expired.elapsed();
-            }
             report::write(&self.report, self.host.as_ref(), &self.sources, &self.arguments.output);
             self.shown = true;
         }

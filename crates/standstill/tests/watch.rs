@@ -124,7 +124,9 @@ fn a_dump_that_is_no_dump_is_said_and_kept() {
         ["run", "--device", "gpu", "--timeout", "400ms", "--evidence", "kept", "--", "./dumping", "full"];
     let ran = place.run(&arguments).exits(124);
     assert!(ran.err().contains("GPU core dump of process "), "{}", ran.err());
-    assert_eq!(std::fs::read_dir(place.path("kept")).unwrap().count(), 1);
+    // The dump and the report.
+    assert_eq!(std::fs::read_dir(place.path("kept")).unwrap().count(), 2);
+    assert!(place.path("kept/report.json").exists());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-use standstill_report::{Report, render_errors, to_html};
+use standstill_report::{Report, render_errors, to_html, to_json};
 use standstill_supervisor::Dump;
 
 use super::host::HostReport;
@@ -43,6 +43,10 @@ pub(crate) fn write(
     };
     match (arguments.format, host) {
         (Format::Text, Some(host)) => {
+            if report.coverage.kernels == 0 && report.findings.is_empty() {
+                // Nothing of the GPU was seen; the host's side says why.
+                text.clear();
+            }
             let took = host.explained_after.as_secs_f64();
             text = format!("{text}\n{}  explained after {took:.2} s\n", host.text);
         }
@@ -63,6 +67,14 @@ fn with_field(document: &str, name: &str, value: &serde_json::Value) -> String {
     let Some(body) = document.trim_end().strip_suffix('}') else { return document.to_owned() };
     let value = serde_json::to_string_pretty(value).unwrap_or_else(|_| "null".to_owned());
     format!("{},\n  \"{name}\": {}\n}}\n", body.trim_end(), value.replace('\n', "\n  "))
+}
+
+/// Puts the report beside the dumps that were kept.
+pub(crate) fn keep_report(folder: &Path, report: &Report, host: Option<&HostReport>) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let text = to_json(report).map_err(io::Error::other)?;
+    let text = host.map_or_else(|| text.clone(), |host| with_field(&text, "watchdog", &host.json));
+    fs::write(folder.join("report.json"), text)
 }
 
 /// Copies the dumps into a folder of the user's.
