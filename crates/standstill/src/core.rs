@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
-use standstill_findings::{Coverage, Finding, Known, Rule, Span, ThreadRanges};
+use standstill_findings::{Coverage, Finding, Known, Outcome, Platform, Rule, Span, ThreadRanges};
 use standstill_gpu_core::{Dump, GridState, ReadError, Source};
 use standstill_kernel_ir::launch::LaunchShape;
-use standstill_report::{Evidence, Input, InputError, Kernel, Report, merge};
+use standstill_report::{Evidence, Input, InputError, Kernel, Report, Sources, merge};
 
 use crate::args::{Format, OutputArgs, VerdictArgs};
 use crate::check::{command_line, is_allowed, readers_path, rename_files};
@@ -111,7 +111,7 @@ impl Explained {
 /// Reads and explains one dump.
 pub(crate) fn explain_file(
     path: &Path,
-    platform: Option<standstill_findings::Platform>,
+    platform: Option<Platform>,
     sources: &DiskSources,
     hash: bool,
 ) -> Explained {
@@ -138,7 +138,7 @@ fn explain(
     source: &dyn Source,
     mut dump: Dump,
     path: &Path,
-    (platform, sources): (Option<standstill_findings::Platform>, &DiskSources),
+    (platform, sources): (Option<Platform>, &DiskSources),
 ) -> Explained {
     let shown = path.display().to_string();
     let states = standstill_gpu_core::positions(source, &mut dump);
@@ -148,7 +148,7 @@ fn explain(
         let options = standstill_gpu_core::Options { input: &shown, platform };
         let observed = standstill_gpu_core::explain(&dump, state, &options);
         let known = static_facts((state, &card), &shown, platform, sources);
-        explained.findings.extend(observed.into_iter().map(|finding| join(finding, &known)));
+        explained.findings.extend(observed.into_iter().map(|finding| join(finding, &known, sources)));
         explained.positions.push_str(&table(state));
         if !state.kernel.is_empty() {
             explained.kernels.push(state.kernel.clone());
@@ -209,7 +209,7 @@ fn driver(meta: &standstill_gpu_core::Meta) -> String {
 fn static_facts(
     (state, card): (&GridState, &str),
     shown: &str,
-    platform: Option<standstill_findings::Platform>,
+    platform: Option<Platform>,
     sources: &DiskSources,
 ) -> Vec<Finding> {
     let Some(ptx) = &state.ptx else { return Vec::new() };
@@ -257,7 +257,7 @@ const LAUNCH: [&str; 3] = ["block = ", "grid = ", "cluster = "];
 
 /// An observed wait with the reason for it that the code shows: the static finding that points at a place where
 /// threads stand.
-fn join(observed: Finding, known: &[Finding]) -> Finding {
+fn join(observed: Finding, known: &[Finding], sources: &DiskSources) -> Finding {
     let stands =
         |span: &Span| observed.spans.iter().any(|other| other.file == span.file && other.line == span.line);
     let is_loop = |rule| matches!(rule, Rule::NonTerminatingLoop | Rule::HoistableSpin);
@@ -266,7 +266,14 @@ fn join(observed: Finding, known: &[Finding]) -> Finding {
         let named_alike = finding.rule == observed.rule || is_kin(&observed, finding);
         // A loop is a range of lines; the only loop at fault is the one that threads are in.
         let only_loop = loops == 1 && is_loop(finding.rule) && is_loop(observed.rule);
-        WAITS.contains(&finding.rule) && named_alike && (only_loop || finding.spans.iter().any(stands))
+        let hangs = !matches!(
+            finding.platforms.outcome(Platform::Nvidia),
+            Some(Outcome::Completes | Outcome::CompletesUnordered)
+        );
+        WAITS.contains(&finding.rule)
+            && hangs
+            && named_alike
+            && (only_loop || finding.spans.iter().any(stands))
     };
     // The same rule at the same place comes first.
     let rank = |finding: &&Finding| {
@@ -275,13 +282,18 @@ fn join(observed: Finding, known: &[Finding]) -> Finding {
     };
     let Some(reason) = known.iter().filter(about).min_by_key(rank) else { return observed };
     let mut joined = reason.clone();
-    // The machine code's own line table is exact; the PTX of a loop lost the lines of what was folded away.
+    // A loop's statement is found in the source. Without it the machine code's own line table is more exact: the PTX
+    // of a loop lost the lines of what was folded away.
     let primary = |finding: &Finding| finding.primary_span().map(|span| (span.file.clone(), span.line));
-    if is_loop(joined.rule) && primary(&joined) != primary(&observed) {
+    let has_source = reason.primary_span().is_some_and(|span| sources.text(&span.file).is_some());
+    if is_loop(joined.rule) && !has_source && primary(&joined) != primary(&observed) {
         joined.spans = observed.spans.clone();
     }
-    joined.known = Known::Observed;
-    joined.severity = observed.severity.max(joined.severity);
+    // Neither a snapshot nor the code alone may be enough; seen and proved together they are.
+    if observed.known == Known::Observed || reason.known == Known::Proved {
+        joined.known = Known::Observed;
+        joined.severity = observed.severity.max(joined.severity);
+    }
     let sentence = joined.waits.as_ref().map(|graph| graph.sentence.as_str());
     if sentence != Some(observed.message.as_str()) {
         joined.notes.insert(0, format!("in the dump: {}", observed.message));
