@@ -10,6 +10,8 @@ use crate::{
 /// compared and `second` the value to store; `second` is not looked at otherwise. Values are in the low
 /// bits; the result is zero-extended. `None` for an operation that the type does not have.
 ///
+/// `space` is where the address lies, which an engine finds out for a generic one.
+///
 /// Additions of single precision in global memory flush subnormal numbers; those in shared memory do not.
 pub fn atomic(
     operation: AtomicOperation,
