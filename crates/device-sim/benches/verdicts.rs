@@ -26,7 +26,13 @@ fn main() {
         atom.global.add.u32 %r2, [%d0], 1;
         L: ld.volatile.global.u32 %r4, [%d0]; setp.lt.u32 %p2, %r4, %r7; @%p2 bra L;
         M: bar.sync 0; ret;";
-    measure("1,056 blocks of 256 meet on an H200", &Case::on("h200", barrier), 1056, 256, &Progress::Finished);
+    measure(
+        "1,056 blocks of 256 meet on an H200",
+        &Case::on("h200", barrier),
+        1056,
+        256,
+        &Progress::Finished,
+    );
     measure("1,057 blocks do not", &Case::on("h200", barrier), 1057, 256, &Progress::Parked);
     let float = Case::new(
         "mov.u32 %r1, %tid.x; mul.wide.u32 %d1, %r1, 4; add.s64 %d2, %d0, %d1;

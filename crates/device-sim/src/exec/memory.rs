@@ -182,11 +182,103 @@ impl<const SPACE: u8, W: Word, const SIGNED: bool, D: Into32or64> Body for FastL
     }
 }
 
+/// How the addresses of a whole warp lie.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pattern {
+    /// One element after the other.
+    Neighbours,
+    /// All the same.
+    Same,
+    Other,
+}
+
+/// How the addresses of all lanes lie, and the first of them.
+#[inline(always)]
+fn pattern<const BYTES: usize>(core: &Core<'_>, op: &Micro) -> (Pattern, u64) {
+    let (mut next, mut same) = (0, 0);
+    let first;
+    if op.b == WIDE_ADDRESS {
+        let base = core.wide(op.a);
+        for lane in 0..LANES {
+            let distance = base[lane].wrapping_sub(base[0]);
+            next |= distance ^ (lane * BYTES) as u64;
+            same |= distance;
+        }
+        first = base[0].wrapping_add(i64::from(op.x as i32) as u64);
+    } else {
+        let base = core.narrow(op.a);
+        let (mut next32, mut same32) = (0, 0);
+        for lane in 0..LANES {
+            let distance = base[lane].wrapping_sub(base[0]);
+            next32 |= distance ^ (lane * BYTES) as u32;
+            same32 |= distance;
+        }
+        (next, same) = (u64::from(next32), u64::from(same32));
+        first = base[0].wrapping_add(op.x).into();
+    }
+    let pattern = match (next, same) {
+        (0, _) => Pattern::Neighbours,
+        (_, 0) => Pattern::Same,
+        _ => Pattern::Other,
+    };
+    (pattern, first)
+}
+
+/// The region of an address, and the offset there. Bounds are the region's to check.
+#[inline(always)]
+fn region_of<'c, const SPACE: u8>(core: &'c mut Core<'_>, address: u64) -> Option<(&'c Region, u64)> {
+    if SPACE == SHARED {
+        return Some((&core.block.shared, (address as u32).wrapping_sub(address::SHARED as u32).into()));
+    }
+    if SPACE == GENERIC && (address::PARAMETERS..address::SHARED_END).contains(&address) {
+        return Some((&core.block.shared, address.wrapping_sub(address::SHARED)));
+    }
+    let allocation = core.grid.cached(address)?;
+    Some((&allocation.region, address - allocation.address))
+}
+
+/// A load of a whole warp from neighbouring elements, or of one element; false where it is neither.
+#[inline(always)]
+fn even_load<const SPACE: u8, W: Word, const SIGNED: bool, D: Into32or64>(
+    core: &mut Core<'_>,
+    op: &Micro,
+) -> bool {
+    let (pattern, first) = match W::BYTES {
+        1 => pattern::<1>(core, op),
+        2 => pattern::<2>(core, op),
+        4 => pattern::<4>(core, op),
+        _ => pattern::<8>(core, op),
+    };
+    // A vector is aligned when its first lane's is, where lanes lie a vector apart; that is for the others.
+    if pattern == Pattern::Other || (op.c.0 as usize > W::BYTES && pattern != Pattern::Same) {
+        return false;
+    }
+    let Some((region, offset)) = region_of::<SPACE>(core, first) else { return false };
+    if offset % u64::from(op.c.0.max(1)) != 0 {
+        return false;
+    }
+    let mut out = [D::default(); LANES];
+    if pattern == Pattern::Neighbours {
+        let Some(row) = region.load_row::<W>(offset as usize) else { return false };
+        for lane in 0..LANES {
+            out[lane] = D::from_memory(widen::<SIGNED>(row[lane].to_u64(), W::BYTES));
+        }
+    } else {
+        let Some(value) = region.load::<W>(offset as usize) else { return false };
+        out = [D::from_memory(widen::<SIGNED>(value.to_u64(), W::BYTES)); LANES];
+    }
+    *D::destination(core, op.d) = out;
+    true
+}
+
 #[inline(always)]
 fn fast_load<const SPACE: u8, W: Word, const SIGNED: bool, D: Into32or64>(
     core: &mut Core<'_>,
     op: &Micro,
 ) -> bool {
+    if core.active == u32::MAX && !core.spy.recording && even_load::<SPACE, W, SIGNED, D>(core, op) {
+        return true;
+    }
     let mut at = addresses(core, op);
     let active = core.active;
     let mut out = [D::default(); LANES];
@@ -264,6 +356,22 @@ impl<const SPACE: u8, W: Word, S: Into32or64> Body for FastStore<SPACE, W, S> {
 
 #[inline(always)]
 fn fast_store<const SPACE: u8, W: Word, S: Into32or64>(core: &mut Core<'_>, op: &Micro) -> bool {
+    if core.active == u32::MAX && !core.spy.recording && op.c.0 as usize <= W::BYTES {
+        let (pattern, first) = match W::BYTES {
+            1 => pattern::<1>(core, op),
+            2 => pattern::<2>(core, op),
+            4 => pattern::<4>(core, op),
+            _ => pattern::<8>(core, op),
+        };
+        if pattern == Pattern::Neighbours {
+            let row = S::source(core, op.d).map(|value| W::from_u64(value.to_memory()));
+            if let Some((region, offset)) = region_of::<SPACE>(core, first)
+                && region.store_row(offset as usize, &row)
+            {
+                return true;
+            }
+        }
+    }
     let mut at = addresses(core, op);
     let active = core.active;
     let values = *S::source(core, op.d);

@@ -209,7 +209,8 @@ impl Warp {
     fn count(&mut self, core: &mut Core<'_>, op: &Micro) {
         let length = u64::from(op.c.0);
         core.ticks += length;
-        self.work += length * u64::from(core.mask.count_ones());
+        let count = if core.mask == u32::MAX { 32 } else { core.mask.count_ones() };
+        self.work += length * u64::from(count);
     }
 
     /// After a jump backward: is the group's time over, or does it wait?

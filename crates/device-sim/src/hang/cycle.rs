@@ -43,8 +43,7 @@ impl Judged<'_> {
                 self.sentence(party, name, line, write, &by, behind, &mut finding)
             }
         };
-        graph.sentence = sentence.clone();
-        finding.notes.push(sentence);
+        graph.sentence = sentence;
         finding.waits = Some(graph);
         finding
     }

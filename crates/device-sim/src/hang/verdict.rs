@@ -26,8 +26,10 @@ impl Grid {
         let (next, blocks) = (self.next_block, self.blocks);
         let described: Vec<Described> = parties.iter().map(|party| self.describe(party)).collect();
         let exited = self.exited(&parties);
+        let ended = self.statistics().blocks_ended;
         let writes = if outside.is_none() { self.future(&waiters) } else { Vec::new() };
-        let judged = Judged { grid: self, parties: &parties, described: &described, writes: &writes, exited };
+        let judged =
+            Judged { grid: self, parties: &parties, described: &described, writes: &writes, exited, ended };
         let mut finding = judged.judge(next, blocks);
         finding.kernel = self.kernel().to_owned();
         finding.known = match outside {
@@ -91,6 +93,8 @@ pub(super) struct Judged<'a> {
     pub(super) described: &'a [Described],
     writes: &'a [Write],
     exited: ThreadRanges,
+    /// Blocks that had ended.
+    ended: u64,
 }
 
 /// The first party that something holds for.
@@ -198,8 +202,7 @@ impl<'a> Judged<'a> {
         graph.edge(location, absent, "is written by", write.map_or(0, |write| write.place.line));
         graph.edge(absent, slot, "wait for", 0);
         graph.edge(slot, spinners, "is held by", 0);
-        graph.sentence = sentence.clone();
-        finding.notes.push(sentence);
+        graph.sentence = sentence;
         finding.waits = Some(graph);
         finding
     }
@@ -208,14 +211,13 @@ impl<'a> Judged<'a> {
         let line = party.first.place.line;
         let cluster = matches!(party.first.why, Why::Cluster);
         let barrier = if cluster { "the cluster's barrier" } else { "the grid's barrier" };
-        let ended = self.grid.statistics().blocks_ended;
         let message = format!("{barrier} waits for blocks that do not come");
         let mut finding = Finding::new(Rule::GridDivergence, "", message);
         finding.help = "let every block reach the barrier, or none".into();
         finding
             .spans
             .push(primary(&party.first.place, format!("{} {} here", party.who(), verb(party, "wait"))));
-        let others = match ended {
+        let others = match self.ended {
             0 => String::new(),
             1 => "; one block has ended without it".into(),
             ended => format!("; {ended} blocks have ended without it"),
@@ -290,9 +292,8 @@ impl<'a> Judged<'a> {
         let barrier =
             graph.node(Node::Barrier { name: format!("barrier {id}"), expected: Some(count), arrived });
         graph.edge(waiter, barrier, format!("{} at the barrier on line {line}", verb(party, "wait")), line);
-        graph.sentence = sentence.clone();
+        graph.sentence = sentence;
         self.others(party, &mut finding);
-        finding.notes.push(sentence);
         finding.waits = Some(graph);
         finding
     }
@@ -331,9 +332,8 @@ impl<'a> Judged<'a> {
             arrived,
         });
         graph.edge(waiter, barrier, format!("{} on line {line}", verb(party, "wait")), line);
-        graph.sentence = sentence.clone();
+        graph.sentence = sentence;
         self.others(party, &mut finding);
-        finding.notes.push(sentence);
         finding.waits = Some(graph);
         finding
     }
@@ -440,8 +440,7 @@ impl<'a> Judged<'a> {
             graph.edge(node, target, self.doing(party), line);
         }
         let _ = location;
-        graph.sentence = sentence.clone();
-        finding.notes.push(sentence);
+        graph.sentence = sentence;
         finding.waits = Some(graph);
     }
 }

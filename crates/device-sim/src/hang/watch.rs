@@ -16,7 +16,7 @@ use crate::exec::warp::{Group, State, Warp};
 /// Turns between two looks are at least and at most this many.
 const LEAST: u64 = 8;
 const MOST: u64 = 1024;
-/// Turns that one look lasts; every 16th and every 256th look lasts longer, for longer cycles.
+/// Turns that one look lasts; every 64th and every 4096th look lasts longer, for longer cycles.
 const SHORT: u64 = 6;
 const LONG: u64 = 600;
 const LONGEST: u64 = 70_000;
@@ -150,8 +150,8 @@ impl Warp {
         let watch = &mut self.watch;
         watch.looks += 1;
         let length = match watch.looks {
-            looks if looks % 256 == 0 => LONGEST,
-            looks if looks % 16 == 0 => LONG,
+            looks if looks % 4096 == 0 => LONGEST,
+            looks if looks % 64 == 0 => LONG,
             _ => SHORT,
         };
         let mut values = Vec::new();

@@ -157,6 +157,14 @@ impl Region {
             return None;
         }
         let mut row = [W::default(); 32];
+        if W::BYTES == 4 && pointer.addr() % 8 == 0 {
+            for (index, pair) in row.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+                // SAFETY: within the region by the check above, aligned by the condition.
+                let both = unsafe { u64::load(pointer.add(index * 8)) };
+                *pair = [W::from_u64(both), W::from_u64(both >> 32)];
+            }
+            return Some(row);
+        }
         for (index, element) in row.iter_mut().enumerate() {
             // SAFETY: within the region by the check above, aligned as the first is.
             *element = unsafe { W::load(pointer.add(index * W::BYTES)) };
@@ -191,6 +199,14 @@ impl Region {
         let Some(pointer) = self.at::<W>(offset) else { return false };
         if offset + 32 * W::BYTES > self.length {
             return false;
+        }
+        if W::BYTES == 4 && pointer.addr() % 8 == 0 {
+            for (index, pair) in row.as_chunks::<2>().0.iter().enumerate() {
+                let both = pair[0].to_u64() | pair[1].to_u64() << 32;
+                // SAFETY: within the region by the check above, aligned by the condition.
+                unsafe { u64::store(pointer.add(index * 8), both) };
+            }
+            return true;
         }
         for (index, element) in row.iter().enumerate() {
             // SAFETY: within the region by the check above, aligned as the first is.
