@@ -179,6 +179,9 @@ impl Observer<'_> {
                 _ => {}
             }
         }
+        if site.at.is_some_and(|at| at.op == Op::ClusterWait) {
+            return (Doing::ClusterBarrier, lane.pc);
+        }
         if let Some(behind) = site.behind.filter(|behind| behind.holds(&values)) {
             let pc = behind.barrier.pc;
             match behind.barrier.op {

@@ -4,6 +4,7 @@
 //! that could end it; where a thread was still running, the finding is possible and says so.
 
 mod barrier;
+mod cluster;
 mod fault;
 mod grid;
 mod loops;
@@ -84,6 +85,7 @@ fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
         .or_else(|| mbarrier::judge(scene, pattern))
         .or_else(|| loops::judge(scene, pattern))
         .or_else(|| warp::judge(scene, pattern))
+        .or_else(|| cluster::judge(scene, pattern))
         .or_else(|| barrier::judge(scene, pattern))
         .or_else(|| running(scene, pattern))
 }
