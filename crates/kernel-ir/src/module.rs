@@ -93,4 +93,10 @@ pub trait Program: Sync {
 
     /// The body of a function; `None` when it is only declared.
     fn function(&self, id: FunctionId) -> Option<Function>;
+
+    /// The instruction at a byte offset of the input, as it is written there; `None` where the input has no text.
+    fn excerpt(&self, offset: u32) -> Option<String> {
+        let _ = offset;
+        None
+    }
 }

@@ -161,6 +161,12 @@ impl Program for Lowering<'_, '_> {
     fn function(&self, id: FunctionId) -> Option<Function> {
         Some(function::lower(self, id, self.function_syntax(id)?))
     }
+
+    fn excerpt(&self, offset: u32) -> Option<String> {
+        let rest = self.module.text.get(offset as usize..)?;
+        let end = rest.find([';', '\n', '}']).unwrap_or(rest.len());
+        rest.get(..end).map(|text| text.trim().to_owned())
+    }
 }
 
 fn header_of(name: &str, function: &FunctionSyntax) -> FunctionHeader {
