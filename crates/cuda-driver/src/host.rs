@@ -49,6 +49,26 @@ pub fn print(text: &[u8]) {
     }
 }
 
+/// Whether a person reads the program's standard error.
+#[must_use]
+pub fn somebody_reads() -> bool {
+    // SAFETY: takes a number and cannot fail.
+    unsafe { libc::isatty(libc::STDERR_FILENO) == 1 }
+}
+
+/// Whether the address is in memory of this process, by the system's own list.
+#[must_use]
+pub fn is_own_memory(address: u64) -> bool {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    maps.lines().any(|line| {
+        let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+        let number = |text: &str| u64::from_str_radix(text, 16).ok();
+        range.is_some_and(|(start, end)| {
+            number(start).is_some_and(|start| start <= address) && number(end).is_some_and(|end| address < end)
+        })
+    })
+}
+
 /// Ends the process without running what the program registered for its end, but with its output written.
 pub fn end_process(code: i32) -> ! {
     // SAFETY: both are safe to call at any time; a null stream means all streams.
@@ -123,6 +143,13 @@ fn waits_for_a_thread(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_of_the_process_is_told_from_other() {
+        let here = 0u8;
+        assert!(is_own_memory(std::ptr::from_ref(&here).addr() as u64));
+        assert!(!is_own_memory(8));
+    }
 
     #[test]
     fn waits_without_limit_are_told_from_others() {

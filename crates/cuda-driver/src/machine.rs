@@ -541,6 +541,9 @@ impl Machine {
             parked.told = true;
             let outside = Some("a thread of the program may still write what is waited for");
             let finding = runs.iter_mut().find_map(|(_, run)| run.standstill(outside));
+            if host::somebody_reads() {
+                say_that_it_waits();
+            }
             self.journal.write(&Record::Parked(finding.map(Box::new)));
         }
         let look = parked.look.max(SHORTEST_LOOK);
@@ -597,6 +600,13 @@ impl Machine {
             self.complete(id);
         }
     }
+}
+
+/// Says to a person that nothing moves. Only the program can go on from here.
+fn say_that_it_waits() {
+    use std::io::Write;
+    let sentence = "standstill: the GPU stands still and waits for the program; Ctrl-C ends it with a report";
+    let _ = writeln!(std::io::stderr(), "{sentence}");
 }
 
 thread_local! {

@@ -1,6 +1,6 @@
 //! The software GPU behind the operations.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use standstill_device_sim::{
@@ -58,6 +58,29 @@ pub struct Software {
     seed: u64,
     order: Order,
     launches: Mutex<u64>,
+    freed: Arc<Mutex<Freed>>,
+}
+
+/// Memory that was freed lately: first addresses and sizes.
+#[derive(Debug, Default)]
+struct Freed(VecDeque<(u64, u64)>);
+
+/// So many of them are remembered.
+const REMEMBERED: usize = 4096;
+
+impl Freed {
+    fn add(&mut self, address: u64, bytes: u64) {
+        if self.0.len() == REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back((address, bytes));
+    }
+
+    /// The freed allocation that held the address last.
+    fn find(&self, address: u64) -> Option<(u64, u64)> {
+        let holds = |(start, bytes): &&(u64, u64)| (*start..start.saturating_add(*bytes)).contains(&address);
+        self.0.iter().rev().find(holds).copied()
+    }
 }
 
 impl Software {
@@ -70,6 +93,7 @@ impl Software {
             seed,
             order,
             launches: Mutex::new(0),
+            freed: Arc::default(),
         }
     }
 
@@ -112,7 +136,9 @@ impl Backend for Software {
     }
 
     fn free(&self, address: u64) -> Result<(), Status> {
-        self.device.memory().free(address).map(|_| ()).map_err(status_of_memory)
+        let freed = self.device.memory().free(address).map_err(status_of_memory)?;
+        self.freed.lock().unwrap_or_else(PoisonError::into_inner).add(freed.address, freed.bytes);
+        Ok(())
     }
 
     #[allow(unsafe_code, reason = "the caller's promise is handed on")]
@@ -175,7 +201,7 @@ impl Backend for Software {
         let grid = self.device.launch(&module, request).map_err(|error| {
             refused(status_of_launch(&error), format!("{}: {error}", launch.kernel.name))
         })?;
-        Ok(Box::new(Running { grid, replay: self.replay() }))
+        Ok(Box::new(Running { grid, replay: self.replay(), freed: Arc::clone(&self.freed) }))
     }
 }
 
@@ -214,6 +240,7 @@ impl Program for Code {
 struct Running {
     grid: Grid,
     replay: String,
+    freed: Arc<Mutex<Freed>>,
 }
 
 impl Run for Running {
@@ -222,7 +249,10 @@ impl Run for Running {
             Progress::Running => Step::Running,
             Progress::Parked => Step::Parked,
             Progress::Finished => Step::Finished,
-            Progress::Fault(fault) => Step::Failed(Box::new(failure(&fault, &self.replay))),
+            Progress::Fault(fault) => {
+                let freed = self.freed.lock().unwrap_or_else(PoisonError::into_inner);
+                Step::Failed(Box::new(failure(&fault, &self.replay, &freed)))
+            },
         }
     }
 
@@ -254,8 +284,11 @@ fn status_of_launch(error: &LaunchError) -> Status {
 }
 
 /// A fault as the program and the user see it.
-fn failure(fault: &Fault, replay: &str) -> Failure {
+fn failure(fault: &Fault, replay: &str, freed: &Freed) -> Failure {
     let (status, rule) = match &fault.kind {
+        FaultKind::OutOfBounds { address, .. } if freed.find(*address).is_some() => {
+            (Status::IllegalAddress, Some(Rule::UseAfterFree))
+        }
         FaultKind::OutOfBounds { .. } => (Status::IllegalAddress, Some(Rule::OutOfBounds)),
         FaultKind::Misaligned { .. } => (Status::MisalignedAddress, Some(Rule::Misaligned)),
         FaultKind::Trap | FaultKind::InvalidCall(_) => (Status::LaunchFailure, None),
@@ -264,20 +297,60 @@ fn failure(fault: &Fault, replay: &str) -> Failure {
         FaultKind::StackOverflow => (Status::HardwareStackError, None),
         FaultKind::NotSupported(_) => (Status::NotSupported, None),
     };
-    let [bx, by, bz] = fault.block;
-    let [tx, ty, tz] = fault.thread;
-    let who = format!("thread ({tx},{ty},{tz}) of block ({bx},{by},{bz})");
-    let finding = rule.map(|rule| {
-        let mut finding = Finding::new(rule, fault.kernel.clone(), format!("{} by {who}", fault.kind));
-        finding.known = Known::Observed;
-        finding.platforms = PlatformRow::everywhere(Outcome::WrongResult);
-        finding.replay = Some(replay.to_owned());
-        finding.notes.push("the launch ends here, and the program is told so by every later call".to_owned());
-        let place = &fault.place;
-        let mut span = Span::primary(place.file.clone(), place.line, place.column, "this access");
-        span.inlined_at.clone_from(&place.inlined_at);
-        finding.spans.push(span);
-        finding
-    });
+    if let FaultKind::Assertion { .. } = &fault.kind {
+        say_assertion(fault);
+    }
+    let finding = rule.map(|rule| finding(fault, rule, replay, freed));
     Failure { status, sentence: format!("kernel {} was stopped: {fault}", fault.kernel), finding }
+}
+
+/// The words of a failed assertion as CUDA prints them (CUDA C++ Programming Guide, «Assertion»).
+fn say_assertion(fault: &Fault) {
+    use std::io::Write;
+    if let FaultKind::Assertion { message, file, line, function } = &fault.kind {
+        let ([bx, by, bz], [tx, ty, tz]) = (fault.block, fault.thread);
+        let _ = writeln!(
+            std::io::stderr(),
+            "{file}:{line}: {function}: block: [{bx},{by},{bz}], thread: [{tx},{ty},{tz}] \
+             Assertion `{message}` failed."
+        );
+    }
+}
+
+fn finding(fault: &Fault, rule: Rule, replay: &str, freed: &Freed) -> Finding {
+    let ([bx, by, bz], [tx, ty, tz]) = (fault.block, fault.thread);
+    let who = format!("thread ({tx},{ty},{tz}) of block ({bx},{by},{bz})");
+    let mut finding = Finding::new(rule, fault.kernel.clone(), format!("{} by {who}", fault.kind));
+    finding.known = Known::Observed;
+    finding.platforms = PlatformRow::everywhere(Outcome::WrongResult);
+    finding.replay = Some(replay.to_owned());
+    if let FaultKind::OutOfBounds { address, .. } = &fault.kind {
+        finding.notes.extend(about_address(*address, freed));
+    }
+    finding.notes.push("the launch ends here, and the program is told so by every later call".to_owned());
+    let place = &fault.place;
+    let mut span = Span::primary(place.file.clone(), place.line, place.column, "this access");
+    span.inlined_at.clone_from(&place.inlined_at);
+    finding.spans.push(span);
+    finding
+}
+
+/// Null pointers reach a little way into the first page.
+const FIRST_PAGE: u64 = 4096;
+
+/// What is known of an address that is no device memory.
+fn about_address(address: u64, freed: &Freed) -> Option<String> {
+    if address < FIRST_PAGE {
+        return Some("the pointer is null".to_owned());
+    }
+    if let Some((start, bytes)) = freed.find(address) {
+        let into = address - start;
+        return Some(format!("it is {into} bytes into an allocation of {bytes} bytes that was freed before"));
+    }
+    let host = crate::host::is_own_memory(address);
+    host.then(|| {
+        "the address is ordinary memory of the host, which a kernel does not reach: \
+         copy it to the device, or allocate it with `cudaMallocManaged` or `cudaHostAlloc`"
+            .to_owned()
+    })
 }

@@ -1,0 +1,245 @@
+//! Programs on the software GPU that do what they should not, and what each of them and its user is told.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use common::{Ran, Workplace};
+use standstill_toolchain::{Environment, locate};
+
+/// A folder with a source, and the command run on it; `None` without a compiler.
+struct Program {
+    place: Workplace,
+}
+
+impl Program {
+    fn new(source: &str) -> Option<Program> {
+        if let Err(error) = locate(None, &Environment::from_process()) {
+            assert!(std::env::var("CI").is_err(), "this test needs a CUDA compiler: {error}");
+            println!("SKIPPED for want of a CUDA compiler ({error})");
+            return None;
+        }
+        let place = Workplace::new();
+        place.file("program.cu", format!("{PROLOGUE}{source}"));
+        Some(Program { place })
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        let start = Instant::now();
+        let mut all = vec!["run", "--device", "sim", "--timeout", "60s"];
+        all.extend(arguments);
+        all.push("program.cu");
+        let ran = self.place.run(&all);
+        assert!(start.elapsed().as_secs() < 60, "it took too long");
+        ran
+    }
+}
+
+/// On one line, so that lines of the sources count from 2.
+const PROLOGUE: &str = "#include <cstdio>\n#define SAY(x) do { cudaError_t e = (x); std::printf(\"%s\\n\", \
+                        cudaGetErrorName(e)); std::fflush(stdout); } while (0)\n";
+
+#[track_caller]
+fn check(source: &str, exit: i32, prints: &[&str], says: &[&str]) {
+    let Some(program) = Program::new(source) else { return };
+    let mut ran = program.run(&[]).exits(exit);
+    for part in prints {
+        ran = ran.prints(part);
+    }
+    for part in says {
+        ran = ran.says(part);
+    }
+}
+
+#[test]
+fn a_right_program_is_left_alone() {
+    check(
+        "__global__ void add(int *a) { a[threadIdx.x] += 1; }\n\
+         int main() { int *a, b = 0; SAY(cudaMalloc(&a, 128)); SAY(cudaMemset(a, 0, 128)); add<<<1, 32>>>(a); \
+         SAY(cudaMemcpy(&b, a + 31, 4, cudaMemcpyDeviceToHost)); std::printf(\"%d\\n\", b); return 7; }",
+        7,
+        &["cudaSuccess\ncudaSuccess\ncudaSuccess\n1\n"],
+        &[],
+    );
+}
+
+#[test]
+fn a_trap_is_told() {
+    check(
+        "__global__ void k() { __trap(); }\n\
+         int main() { k<<<1, 32>>>(); SAY(cudaDeviceSynchronize()); SAY(cudaGetLastError()); void *p; \
+         SAY(cudaMalloc(&p, 4)); return 3; }",
+        3,
+        &["cudaErrorLaunchFailure\ncudaErrorLaunchFailure\ncudaErrorLaunchFailure\n"],
+        &["kernel _Z1kv was stopped: trap by thread (0,0,0) of block (0,0,0)"],
+    );
+}
+
+#[test]
+fn a_failed_assertion_is_told_in_cudas_words() {
+    check(
+        "#include <cassert>\n__global__ void k(int n) { assert(n == 4); }\n\
+         int main() { k<<<1, 1>>>(5); SAY(cudaDeviceSynchronize()); return 0; }",
+        0,
+        &["cudaErrorAssert"],
+        &["block: [0,0,0], thread: [0,0,0] Assertion `n == 4` failed."],
+    );
+}
+
+#[test]
+fn wrong_addresses_are_findings_with_their_lines() {
+    let cases = [
+        ("int *p = nullptr;", "out-of-bounds", "the pointer is null"),
+        ("int *p; cudaMalloc(&p, 16);", "out-of-bounds", "nearest allocation is 16 bytes"),
+        ("int *p; cudaMalloc(&p, 4096); cudaFree(p);", "use-after-free", "was freed before"),
+        ("static int h[4096]; int *p = h;", "out-of-bounds", "ordinary memory of the host"),
+        ("char *q; cudaMalloc(&q, 4096); int *p = (int *)(q + 2);", "misaligned", "misaligned write"),
+    ];
+    for (setup, rule, words) in cases {
+        let source = format!(
+            "__global__ void k(int *p) {{\n  p[threadIdx.x + 100] = 1;\n}}\n\
+             int main() {{ {setup} k<<<1, 32>>>(p); SAY(cudaDeviceSynchronize()); return 0; }}"
+        );
+        let Some(program) = Program::new(&source) else { return };
+        let answer = program.run(&["--format", "json", "--output", "answer.json"]).exits(1);
+        let text = std::fs::read_to_string(program.place.path("answer.json")).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let finding = &json["findings"][0];
+        assert_eq!(finding["rule"], rule, "{setup}: {text}");
+        assert_eq!(finding["known"], "observed");
+        assert_eq!(finding["spans"][0]["line"], 4, "{setup}: {text}");
+        assert!(text.contains(words), "{setup}: {text}");
+        let expected = if rule == "misaligned" { "cudaErrorMisalignedAddress" } else { "cudaErrorIllegalAddress" };
+        assert!(answer.out().contains(expected), "{setup}: {}", answer.out());
+    }
+}
+
+#[test]
+fn wrong_calls_have_cudas_codes() {
+    check(
+        "__global__ void k(int) {}\n\
+         int main() { int *p; cudaMalloc(&p, 16); SAY(cudaFree(p)); SAY(cudaFree(p)); SAY(cudaFree((void *)8)); \
+         SAY(cudaMalloc(&p, (size_t)-1)); SAY(cudaMalloc(&p, (size_t)1 << 45)); \
+         k<<<1, 2048>>>(1); SAY(cudaGetLastError()); k<<<0, 32>>>(1); SAY(cudaGetLastError()); \
+         k<<<1, 32, 1 << 20>>>(1); SAY(cudaGetLastError()); SAY(cudaGetLastError()); \
+         SAY(cudaSetDevice(3)); SAY(cudaMemcpy(p, p, 4, (cudaMemcpyKind)9)); \
+         cudaStream_t s = (cudaStream_t)77; SAY(cudaStreamSynchronize(s)); return 0; }",
+        0,
+        &["cudaSuccess\ncudaErrorInvalidValue\ncudaErrorInvalidValue\ncudaErrorMemoryAllocation\n\
+           cudaErrorMemoryAllocation\ncudaErrorInvalidConfiguration\ncudaErrorInvalidConfiguration\n\
+           cudaErrorInvalidValue\ncudaSuccess\ncudaErrorInvalidDevice\ncudaErrorInvalidMemcpyDirection\n\
+           cudaErrorInvalidResourceHandle\n"],
+        &[],
+    );
+}
+
+#[test]
+fn work_that_nobody_waited_for_is_done_and_judged() {
+    check(
+        "__global__ void k(volatile int *p) {\n  while (p[0] == 0) {}\n}\n\
+         int main() { int *p; cudaMalloc(&p, 4); cudaMemset(p, 0, 4); k<<<1, 32>>>(p); std::puts(\"gone\"); return 0; }",
+        1,
+        &["gone"],
+        &["error[E0105]", "program.cu:4"],
+    );
+}
+
+#[test]
+fn a_program_that_dies_is_no_hang_of_ours() {
+    check(
+        "__global__ void k() {}\nint main() { k<<<1, 1>>>(); cudaDeviceSynchronize(); *(volatile int *)8 = 1; }",
+        139,
+        &[],
+        &[],
+    );
+    check(
+        "#include <unistd.h>\n__global__ void k() {}\nstatic void leave(void *) { _exit(5); }\n\
+         int main() { k<<<1, 1>>>(); cudaLaunchHostFunc(0, leave, nullptr); cudaDeviceSynchronize(); return 0; }",
+        5,
+        &[],
+        &[],
+    );
+}
+
+#[test]
+fn what_is_not_provided_says_its_name_once() {
+    let Some(program) = Program::new(
+        "int main() { SAY(cudaDestroyTextureObject(1)); SAY(cudaDestroyTextureObject(1)); return 0; }",
+    ) else {
+        return;
+    };
+    let ran = program.run(&[]).exits(0).prints("cudaErrorNotSupported\ncudaErrorNotSupported\n");
+    assert_eq!(ran.err().matches("cudaDestroyTextureObject").count(), 1, "{}", ran.err());
+}
+
+#[test]
+fn a_program_that_only_asks_whether_the_gpu_is_done_can_be_stopped_with_a_report() {
+    let Some(program) = Program::new(
+        "__global__ void k(volatile int *p) {\n  while (p[0] == 0) {}\n}\n\
+         int main() { int *p; cudaMalloc(&p, 4); cudaMemset(p, 0, 4); k<<<1, 32>>>(p); \
+         while (cudaStreamQuery(0) == cudaErrorNotReady) {} return 0; }",
+    ) else {
+        return;
+    };
+    program.run(&["--timeout", "4s"]).exits(124).says("stopped by --timeout").says("program.cu:4");
+}
+
+#[test]
+fn memory_that_host_and_device_share_is_one() {
+    check(
+        "__managed__ int m = 5;\n__device__ int d = 7; __constant__ int c = 9;\n\
+         __global__ void k(int *mapped, int *managed) { m += d + c; *mapped += 1; *managed += 2; }\n\
+         int main() { int *a, *b, h = 0; cudaHostAlloc(&a, 4, cudaHostAllocMapped); cudaMallocManaged(&b, 4); *a = 10; *b = 20; \
+         k<<<1, 1>>>(a, b); SAY(cudaDeviceSynchronize()); std::printf(\"%d %d %d\\n\", m, *a, *b); h = 1; \
+         cudaMemcpyToSymbol(d, &h, 4); cudaMemcpyToSymbol(c, &h, 4); k<<<1, 1>>>(a, b); cudaDeviceSynchronize(); \
+         std::printf(\"%d\\n\", m); return 0; }",
+        0,
+        &["cudaSuccess\n21 11 22\n23\n"],
+        &[],
+    );
+}
+
+#[test]
+fn graphs_captured_and_built_give_what_streams_give() {
+    check(
+        "__global__ void twice(int *p) { p[threadIdx.x] *= 2; }\n\
+         int main() { int *p, h[32], n = 0; cudaStream_t s, t; cudaEvent_t e, f; cudaGraph_t g; cudaGraphExec_t x; \
+         cudaMalloc(&p, 128); cudaStreamCreate(&s); cudaStreamCreate(&t); cudaEventCreate(&e); cudaEventCreate(&f); \
+         for (int &v : h) v = 3; \
+         SAY(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal)); \
+         cudaMemcpyAsync(p, h, 128, cudaMemcpyHostToDevice, s); cudaEventRecord(e, s); cudaStreamWaitEvent(t, e, 0); \
+         twice<<<1, 32, 0, t>>>(p); cudaEventRecord(f, t); cudaStreamWaitEvent(s, f, 0); twice<<<1, 32, 0, s>>>(p); \
+         SAY(cudaStreamEndCapture(s, &g)); size_t count = 0; cudaGraphGetNodes(g, nullptr, &count); \
+         SAY(cudaGraphInstantiate(&x, g, 0)); for (int i = 0; i < 3; ++i) SAY(cudaGraphLaunch(x, s)); \
+         cudaStreamSynchronize(s); cudaMemcpy(h, p, 128, cudaMemcpyDeviceToHost); for (int v : h) n += v == 12; \
+         std::printf(\"%d nodes, %d right\\n\", (int)count, n); return 0; }",
+        0,
+        &["3 nodes, 32 right"],
+        &[],
+    );
+}
+
+#[test]
+fn a_program_with_the_runtime_inside_is_told_how_to_link() {
+    let Some(program) = Program::new("__global__ void k() {}\nint main() { k<<<1, 1>>>(); return 0; }") else {
+        return;
+    };
+    let compiler = locate(None, &Environment::from_process()).unwrap();
+    let built = build(&compiler.path, program.place.folder.path(), &["-cudart", "static"]);
+    let ran = program.place.run(&["run", "--device", "sim", "--", built.to_str().unwrap()]);
+    ran.exits(125).says("nvcc -cudart shared");
+}
+
+fn build(compiler: &Path, folder: &Path, flags: &[&str]) -> PathBuf {
+    let out = folder.join("built");
+    let status = std::process::Command::new(compiler)
+        .current_dir(folder)
+        .args(["-arch=sm_90", "program.cu", "-o"])
+        .arg(&out)
+        .args(flags)
+        .status()
+        .unwrap();
+    assert!(status.success());
+    out
+}
