@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::Case;
+use common::{Case, finish};
+use standstill_device_sim::{Choice, DeviceSink, Interleaving, Progress, Schedule};
 
 /// Stores `value` of each thread at its global index.
 const STORE: &str = "
@@ -56,4 +57,78 @@ fn shared_memory_and_barriers() {
         128,
         |i| 127 - i % 128,
     );
+}
+
+#[test]
+fn textures_are_refused_by_name() {
+    let case = Case::new("#21 tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d0, {%r1}]; ret;");
+    let error = case.device.launch(&case.module, case.request(1, 32)).unwrap_err();
+    let expected = "tex.1d.v4.f32.s32 on line 21 of k.cu cannot be executed on the software GPU";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn chosen_interleavings() {
+    // Thread 1 reads before thread 0 writes back: one update is lost.
+    struct Delayed;
+    impl Interleaving for Delayed {
+        fn next(&mut self, threads: &[Choice]) -> Option<(usize, u64)> {
+            // Everybody runs up to the store first.
+            let early = threads.iter().position(|choice| choice.line < 9);
+            early.map(|index| (index, 1))
+        }
+    }
+    let case = Case::new(
+        "#7 ld.global.u32 %r1, [%d0];
+         #8 add.u32 %r1, %r1, 1;
+         #9 st.global.u32 [%d0], %r1; ret;",
+    );
+    let mut request = case.request(1, 4);
+    request.schedule = Schedule::Chosen(Box::new(Delayed));
+    assert_eq!(finish(&mut case.grid(request)), Progress::Finished);
+    assert_eq!(case.words(1), [1]);
+}
+
+#[test]
+fn printf_formats_as_c_does() {
+    #[derive(Clone, Default)]
+    struct Printed(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+    impl DeviceSink for Printed {
+        fn print(&mut self, text: &[u8]) {
+            self.0.lock().unwrap().extend_from_slice(text);
+        }
+    }
+    let text = ".version 9.0\n.target sm_90\n.address_size 64\n\
+        .extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);\n\
+        .visible .entry k(.param .u64 p0)\n{\n.local .align 8 .b8 args[32]; .reg .b64 %d<9>; .reg .b32 %r<9>;\n\
+        ld.param.u64 %d0, [p0]; mov.u64 %d1, args; cvta.local.u64 %d2, %d1;\n\
+        mov.u32 %r1, -5; st.local.u32 [%d1], %r1; mov.f64 %d3, 0d3FF8000000000000; st.local.f64 [%d1+8], %d3;\n\
+        mov.u32 %r2, 48879; st.local.u32 [%d1+16], %r2;\n\
+        { .param .b64 a; st.param.b64 [a], %d0; .param .b64 b; st.param.b64 [b], %d2; .param .b32 r;\n\
+        call.uni (r), vprintf, (a, b); ld.param.b32 %r3, [r]; }\n\
+        st.global.u32 [%d0+256], %r3; ret;\n}\n";
+    let case = Case::new(text);
+    case.device.memory().write(case.buffer, b"[%4d] [%-8.3f] [%#06x] %%\n\0").unwrap();
+    let printed = Printed::default();
+    let mut request = case.request(1, 1);
+    request.sink = Some(Box::new(printed.clone()));
+    assert_eq!(finish(&mut case.grid(request)), Progress::Finished);
+    assert_eq!(String::from_utf8_lossy(&printed.0.lock().unwrap()), "[  -5] [1.500   ] [0xbeef] %\n");
+    assert_eq!(case.words(65)[64], 3);
+}
+
+#[test]
+fn calls_and_recursion() {
+    // Fibonacci by recursion, each lane its own depth.
+    let text = ".version 9.0\n.target sm_90\n.address_size 64\n\
+        .func (.reg .b32 out) fib (.reg .b32 n)\n{\n.reg .b32 %r<9>; .reg .pred %p<3>;\n\
+        setp.lt.u32 %p1, n, 2; @%p1 bra BASE; sub.u32 %r1, n, 1; call (%r2), fib, (%r1);\n\
+        sub.u32 %r3, n, 2; call (%r4), fib, (%r3); add.u32 out, %r2, %r4; ret;\n\
+        BASE: mov.u32 out, n; ret;\n}\n\
+        .visible .entry k(.param .u64 p0)\n{\n.reg .b64 %d<9>; .reg .b32 %r<9>;\n\
+        ld.param.u64 %d0, [p0]; mov.u32 %r1, %tid.x; rem.u32 %r2, %r1, 11; call (%r3), fib, (%r2);\n\
+        mul.wide.u32 %d1, %r1, 4; add.s64 %d1, %d0, %d1; st.global.u32 [%d1], %r3; ret;\n}\n";
+    let fib = |n: u32| (0..n).fold((0, 1), |(a, b), _| (b, a + b)).0;
+    let expected: Vec<u32> = (0..40).map(|i| fib(i % 11)).collect();
+    Case::new(text).gives(1, 40, &expected);
 }

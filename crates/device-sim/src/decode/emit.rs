@@ -15,6 +15,13 @@ impl Decoder<'_> {
         let operands = instruction.operands;
         let run: Handler = match instruction.op {
             Op::Arithmetic(arithmetic) => {
+                // What a texture gives is nowhere near what was put in; such a launch is refused.
+                if arithmetic.ty == Type::None
+                    && let Some(text) = self.surroundings.module.program().excerpt(instruction.offset)
+                    && let Some(name) = textures(&text)
+                {
+                    return Err(self.refuse(instruction, name));
+                }
                 self.arithmetic(&arithmetic, operands);
                 return Ok(());
             }
@@ -268,6 +275,13 @@ fn source_plane(op: Op, index: usize) -> Plane {
         Op::Matrix(_) => Plane::Wide,
         _ => Plane::Narrow,
     }
+}
+
+/// The opcode, when it reads a texture or a surface; a guard before it is skipped.
+fn textures(text: &str) -> Option<String> {
+    let opcode = text.split_whitespace().find(|word| !word.starts_with('@'))?;
+    let mnemonic = opcode.split('.').next()?;
+    matches!(mnemonic, "tex" | "tld4" | "suld" | "txq" | "suq").then(|| opcode.to_owned())
 }
 
 /// The device's own functions by name.
