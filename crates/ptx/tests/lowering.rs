@@ -320,6 +320,13 @@ fn products_and_asynchronous_stores() {
         ],
     );
     check(
+        "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r1], %d1; tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d1], [%r1], 128;",
+        &[
+            "Hint <- [%r1+0], %d1",
+            "Fence { kind: OtherProxy, order: Release, scope: Gpu } <- [%d1+0], [%r1+0], 128",
+        ],
+    );
+    check(
         "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.u32 [%r1], {%r2, %r3}, [%r4];",
         &[
             "AsyncStore { access: Access { space: SharedCluster, ty: U32, elements: 2, order: Relaxed, scope: Cluster, non_coherent: false }, reduction: None } <- [%r1+0], %r2, %r3, [%r4+0]",

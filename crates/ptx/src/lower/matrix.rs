@@ -47,13 +47,15 @@ fn multiply(words: &Words<'_>, wmma: bool) -> MatrixMultiply {
                 "mma" | "sync" | "aligned" | "row" | "col" | "satfinite" | "rn" | "popc" | "xor" | "and"
             )
     };
+    let saturates = words.has("satfinite");
     let operation = match (words.has("popc"), words.has("xor")) {
         _ if !(words.only(known) && (wmma || plain)) => MatrixOperation::Unknown,
+        _ if saturates && a.is_float() => MatrixOperation::Unknown,
         (false, _) => MatrixOperation::MultiplyAdd,
         (true, true) => MatrixOperation::XorPopulationCount,
         (true, false) => MatrixOperation::AndPopulationCount,
     };
-    MatrixMultiply { m, n, k, d, a, b, c, operation, saturates: words.has("satfinite"), wmma }
+    MatrixMultiply { m, n, k, d, a, b, c, operation, saturates, wmma }
 }
 
 /// `wmma.load` and `wmma.store`.

@@ -1,6 +1,6 @@
 //! Loads, stores, atomics and what only touches caches.
 
-use standstill_kernel_ir::{Access, Op, Order, Scope, Space};
+use standstill_kernel_ir::{Access, FenceKind, Op, Order, Scope, Space};
 
 use crate::lower::opcode::{Action, Form, Meaning, atomic_operation};
 use crate::lower::words::{Words, elements_of, is_cache_hint, order_of, scope_of, space_of, type_of};
@@ -12,8 +12,24 @@ pub(super) fn meaning(mnemonic: &str, words: &Words<'_>) -> Option<Meaning> {
         "ld" | "ldu" | "st" => load_or_store(mnemonic, words),
         "atom" | "red" => atomic(mnemonic, words),
         "prefetch" | "prefetchu" | "discard" | "applypriority" => Some(Meaning::op(Op::Hint, Form::Reads)),
+        "tensormap" => descriptor(words),
         // Texture and surface reads go through a path of their own, and what they bring is not modelled.
         _ => Some(Meaning::unknown_value()),
+    }
+}
+
+/// `tensormap.replace` changes a descriptor of tensor copies, whose contents are not modelled, as those of the
+/// copies are not. `tensormap.cp_fenceproxy` hands a changed one on, by all lanes together.
+fn descriptor(words: &Words<'_>) -> Option<Meaning> {
+    match words.at(0) {
+        "replace" => Some(Meaning::op(Op::Hint, Form::Reads)),
+        "cp_fenceproxy" => {
+            let (order, scope) = (words.first(order_of)?, words.first(scope_of)?);
+            Some(
+                Meaning::op(Op::Fence { kind: FenceKind::OtherProxy, order, scope }, Form::Reads).splitting(),
+            )
+        }
+        _ => None,
     }
 }
 

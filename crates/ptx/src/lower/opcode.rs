@@ -122,7 +122,7 @@ pub(super) fn meaning(opcode: Opcode<'_>) -> Meaning {
         "exit" => Some(Meaning::new(Action::Exit, Form::Reads)),
         "trap" => Some(Meaning::new(Action::Trap, Form::Reads)),
         "ld" | "ldu" | "st" | "atom" | "red" | "prefetch" | "prefetchu" | "discard" | "applypriority"
-        | "tex" | "tld4" | "txq" | "suld" | "suq" | "createpolicy" | "istypep" => {
+        | "tensormap" | "tex" | "tld4" | "txq" | "suld" | "suq" | "createpolicy" | "istypep" => {
             memory::meaning(mnemonic, &words)
         }
         "bar" | "barrier" | "membar" | "fence" | "shfl" | "vote" | "match" | "redux" | "activemask"
