@@ -40,6 +40,8 @@ pub(crate) struct Polled {
     pub(crate) address: Address,
     /// The place in constant bank 0 from which the loop loads the address anew in each round.
     pub(crate) constant: Option<u32>,
+    /// The loop works out the same address anew in each round, so its registers may hold something else by now.
+    pub(crate) anew: bool,
 }
 
 /// Decodes the instructions of a function, as far as they are there.
@@ -94,7 +96,8 @@ fn describe(body: &[Instruction], first: u64, last: u64) -> Loop {
         _ => false,
     };
     let exits: Vec<&Instruction> = body.iter().filter(leaves).collect();
-    let accesses = deciding(body, &exits);
+    let (accesses, carried) = deciding(body, &exits);
+    let weak = accesses.iter().all(|(_, kind, _)| *kind == AccessKind::Load);
     let written: BTreeSet<u8> = body
         .iter()
         .filter(|instruction| instruction.reads_constant().is_none())
@@ -109,16 +112,19 @@ fn describe(body: &[Instruction], first: u64, last: u64) -> Loop {
         last.and_then(Instruction::reads_constant)
     };
     let polled = |(pc, _, address): &(u64, AccessKind, Address)| {
+        let polled = Polled { pc: *pc, address: *address, constant: None, anew: false };
         if address.register == RZ {
-            return Some(Polled { pc: *pc, address: *address, constant: None });
+            return Some(polled);
         }
         if let Some(constant) = loaded((*pc, address.register)) {
-            return Some(Polled { pc: *pc, address: *address, constant: Some(constant) });
+            return Some(Polled { constant: Some(constant), ..polled });
         }
-        let second = address.register.saturating_add(1);
-        let moves = written.contains(&address.register)
-            || address.space != Space::Shared && written.contains(&second);
-        (!moves).then_some(Polled { pc: *pc, address: *address, constant: None })
+        let upper = address.register.checked_add(1).filter(|_| address.space != Space::Shared);
+        let registers = [Some(address.register), upper];
+        let anew = registers.iter().flatten().any(|register| written.contains(register));
+        let mut fuel = FUEL;
+        let same = registers.iter().flatten().all(|register| is_steady(body, *pc, *register, &mut fuel));
+        same.then_some(Polled { anew, ..polled })
     };
     let mbarrier = body.iter().find_map(|instruction| match instruction.op {
         Op::MbarrierTry { address, parity } => Some((instruction.pc, address, parity)),
@@ -132,7 +138,8 @@ fn describe(body: &[Instruction], first: u64, last: u64) -> Loop {
         first,
         last,
         reads_along: accesses.iter().any(|access| polled(access).is_none()),
-        polled: accesses.iter().filter_map(polled).collect(),
+        // A sum over what is read is work, not waiting.
+        polled: if weak && carried { Vec::new() } else { accesses.iter().filter_map(polled).collect() },
         mbarrier,
         has_exit: !exits.is_empty(),
         decided_at: exits.first().map_or(last, |instruction| instruction.pc),
@@ -142,8 +149,31 @@ fn describe(body: &[Instruction], first: u64, last: u64) -> Loop {
     }
 }
 
-/// The accesses whose values flow into the decision to leave: a backward slice over registers and predicates.
-fn deciding(body: &[Instruction], exits: &[&Instruction]) -> Vec<(u64, AccessKind, Address)> {
+/// How many operands of an address are followed before it counts as changing.
+const FUEL: u32 = 256;
+
+/// Whether a register holds the same in every round when the instruction at `pc` reads it: the loop does not write it,
+/// or works it out from what stays the same. Jumps within the loop are not followed.
+fn is_steady(body: &[Instruction], pc: u64, register: u8, fuel: &mut u32) -> bool {
+    let Some(rest) = fuel.checked_sub(1) else { return false };
+    *fuel = rest;
+    let writes = |instruction: &&Instruction| {
+        instruction.writes().is_some_and(|(first, n)| (first..first.saturating_add(n)).contains(&register))
+    };
+    let Some(last) = body.iter().rev().filter(|instruction| instruction.pc < pc).find(writes) else {
+        return body.iter().find(writes).is_none();
+    };
+    if last.reads_constant().is_some() {
+        return true;
+    }
+    last.guard.is_always()
+        && last.is_steady()
+        && last.reads().all(|register| is_steady(body, last.pc, register, fuel))
+}
+
+/// The accesses whose values flow into the decision to leave, by a backward slice over registers and predicates, and
+/// whether a register that the loop carries from round to round does too.
+fn deciding(body: &[Instruction], exits: &[&Instruction]) -> (Vec<(u64, AccessKind, Address)>, bool) {
     let guard = |instruction: &&Instruction| instruction.guard;
     let always = |guard: &crate::sass::Guard| !guard.is_always();
     let mut predicates: BTreeSet<u8> =
@@ -151,6 +181,7 @@ fn deciding(body: &[Instruction], exits: &[&Instruction]) -> Vec<(u64, AccessKin
     let mut registers: BTreeSet<u8> = BTreeSet::new();
     let mut found: Vec<(u64, AccessKind, Address)> = Vec::new();
     let mut taken: BTreeSet<u64> = BTreeSet::new();
+    let mut carried = false;
     loop {
         let before = taken.len();
         for instruction in body {
@@ -171,7 +202,10 @@ fn deciding(body: &[Instruction], exits: &[&Instruction]) -> Vec<(u64, AccessKin
                 Op::Access { kind, address } if kind != AccessKind::Store => {
                     found.push((instruction.pc, kind, address));
                 }
-                _ => registers.extend(instruction.reads()),
+                _ => {
+                    carried |= instruction.reads().any(|register| is_carried(body, instruction.pc, register));
+                    registers.extend(instruction.reads());
+                }
             }
         }
         if taken.len() == before {
@@ -191,13 +225,121 @@ fn deciding(body: &[Instruction], exits: &[&Instruction]) -> Vec<(u64, AccessKin
         body.iter().filter_map(access).collect()
     };
     if has_barrier && !seen().is_empty() {
-        return seen();
+        return (seen(), false);
     }
     // Decisions that go through uniform registers or votes are not followed: what must see other threads'
     // writes is what is waited for.
     if found.is_empty() && !exits.is_empty() {
-        return seen();
+        return (seen(), false);
     }
     found.sort_by_key(|(pc, _, _)| *pc);
-    found
+    (found, carried)
+}
+
+/// Whether the instruction at `pc` reads what the round before left in a register.
+fn is_carried(body: &[Instruction], pc: u64, register: u8) -> bool {
+    let mut writers = body.iter().filter(|instruction| {
+        instruction.writes().is_some_and(|(first, n)| (first..first.saturating_add(n)).contains(&register))
+    });
+    writers.next().is_some_and(|first| first.pc >= pc)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The loop of these instructions, halves of 128 bits as `nvdisasm -hex` prints them.
+    fn loop_of(first: u64, words: &[(u64, u64)]) -> Loop {
+        let raw = |(high, low): &(u64, u64)| u128::from(*high) << 64 | u128::from(*low);
+        let pcs = (first..).step_by(SIZE as usize);
+        let body: Vec<Instruction> =
+            pcs.zip(words).map(|(pc, words)| Instruction::decode(pc, raw(words))).collect();
+        around(&body, first).unwrap()
+    }
+
+    /// `while (ready == 0) {}` on a volatile variable, compiled with `-G`: the address is worked out in every round.
+    #[test]
+    fn a_spin_without_optimisation_polls() {
+        let found = loop_of(
+            0x8f0,
+            &[
+                (0x000fc00003800000, 0x0000000000007946),
+                (0x000fc00000000f00, 0x0000000000007802),
+                (0x000fc00000000f00, 0x0000040000037802),
+                (0x000fc00007ffe0ff, 0x0000000300007210),
+                (0x000fc00000008800, 0x0000000000037919),
+                (0x000fc000078ec0ff, 0x0000000003007211),
+                (0x000fc00000000f00, 0x0000000000007202),
+                (0x000fc00000000f00, 0x0000000000007202),
+                (0x000fc00000000f00, 0x0000000000047202),
+                (0x000fc00000000f00, 0x000000ff00057202),
+                (0x000fc00000000f00, 0x0000000400047202),
+                (0x000fc00000000f00, 0x0000000500057202),
+                (0x000fc00000002f00, 0x0000000000007919),
+                (0x000fc00000000f00, 0x0000000400037202),
+                (0x000fc00000000f00, 0x0000000500047202),
+                (0x000fc00000000f00, 0x0000000300047202),
+                (0x000fc00000000f00, 0x0000000000057202),
+                (0x000fc00000000f00, 0x0000000400047202),
+                (0x000fc00000000f00, 0x0000000500057202),
+                (0x000fc000000e0000, 0x00000000120472ca),
+                (0x000fc000000e0000, 0x00000000130572ca),
+                (0x000fc0000c115900, 0x0000000404047980),
+                (0x000fc00003f02270, 0x000000ff0400720c),
+                (0x000fc0000070e170, 0x000000000000781c),
+                (0x000fc00003800000, 0x0000000000080947),
+                (0x000fc00003800000, 0x0000000000007947),
+                (0x000fc0000383ffff, 0xfffffffc00947947),
+            ],
+        );
+        let polled: Vec<(u64, bool)> = found.polled.iter().map(|polled| (polled.pc, polled.anew)).collect();
+        assert_eq!(polled, [(0xa40, true)]);
+        assert!(found.has_exit);
+    }
+
+    /// `while (x != 1.0f) { x += in[i]; ++count; }`, compiled with `-G`: it reads the same place in every round and is
+    /// no wait.
+    #[test]
+    fn a_sum_over_the_same_place_is_no_spin() {
+        let found = loop_of(
+            0x270,
+            &[
+                (0x000fc00000000f00, 0x0000000900087202),
+                (0x000fc00000000f00, 0x0000000700067202),
+                (0x000fc00000000f00, 0x0000000800087202),
+                (0x000fc00000000f00, 0x0000000600067202),
+                (0x000fc00003f0d000, 0x3f8000000800780b),
+                (0x000fc0000070e170, 0x000000000000781c),
+                (0x000fc00003800000, 0x0000000000680947),
+                (0x000fc00003800000, 0x0000000000007947),
+                (0x000fc00000000f00, 0x00000005000a7202),
+                (0x000fc0000001140a, 0x0000001fff0b7819),
+                (0x000fc00000000f00, 0x0000000a00077202),
+                (0x000fc00000000f00, 0x00000007000a7202),
+                (0x000fc00000000f00, 0x0000000b000b7202),
+                (0x000fc0000001020b, 0x000000020a0b7819),
+                (0x000fc000000006ff, 0x000000020a0a7819),
+                (0x000fc00007f1e0ff, 0x0000000a030a7210),
+                (0x000fc000007fe4ff, 0x0000000b040b7210),
+                (0x000fc00000000f00, 0x0000000a000a7202),
+                (0x000fc00000000f00, 0x0000000b000b7202),
+                (0x000fc00000000f00, 0x0000000a000a7202),
+                (0x000fc00000000f00, 0x0000000b000b7202),
+                (0x000fc000000e0000, 0x000000000c0472ca),
+                (0x000fc000000e0000, 0x000000000d0572ca),
+                (0x000fc0000c101900, 0x000000040a0a7980),
+                (0x000fc00000000000, 0x0000000a080a7221),
+                (0x000fc00000000f00, 0x0000000a000a7202),
+                (0x000fc00007ffe0ff, 0x0000000106077810),
+                (0x000fc00000000f00, 0x0000000700087202),
+                (0x000fc00000000f00, 0x0000000800077202),
+                (0x000fc00000000f00, 0x0000000700077202),
+                (0x000fc00000000f00, 0x0000000a00097202),
+                (0x000fc00000000f00, 0x0000000900097202),
+                (0x000fc0000383ffff, 0xfffffffc007c7947),
+            ],
+        );
+        assert_eq!(found.polled, []);
+        assert!(found.has_exit);
+    }
 }

@@ -412,6 +412,7 @@ fn in_loop(around: &Loop, values: &Values, reader: &Reader<'_>) -> (Doing, u64) 
                 let base = reader.constant(at)?.wrapping_add_signed(i64::from(polled.address.offset));
                 Some(reader.locate(polled.address.space, base))
             }
+            None if polled.anew => None,
             None => locate(&polled.address),
         };
         let mut polled: Vec<Location> = around.polled.iter().filter_map(place).collect();

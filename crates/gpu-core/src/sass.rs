@@ -239,13 +239,39 @@ impl Instruction {
 
     /// The general registers that it reads, as far as they may matter to its result.
     pub(crate) fn reads(&self) -> impl Iterator<Item = u8> {
-        let second_is_register = matches!(self.form(), 1..=3);
+        let second_is_register = matches!(self.form(), 1..=3) && !matches!(self.op, Op::Access { .. });
+        // Multiply-add, add of three, logic of three, shift of two, byte permutation: these have a third operand.
+        let has_third =
+            matches!(self.base(), 0x010..=0x012 | 0x016 | 0x019 | 0x023..=0x027 | 0x02b | 0x031 | 0x035);
+        // 64-bit operands are two registers.
+        let wide = matches!(self.base(), 0x025 | 0x029 | 0x028 | 0x02a | 0x02b);
+        let third = has_third.then(|| register(self.raw, 64)).filter(|register| *register != RZ);
+        let above = third.filter(|_| wide).and_then(|register| register.checked_add(1));
         let registers = [
-            Some(register(self.raw, 24)),
+            Some(register(self.raw, 24)).filter(|_| self.has_first()),
             second_is_register.then(|| register(self.raw, 32)),
-            (self.form() != 3).then(|| register(self.raw, 64)),
+            third,
+            above,
         ];
         registers.into_iter().flatten().filter(|register| *register != RZ)
+    }
+
+    /// Whether bits 24 to 31 name a register that is read. Moves and loads of constants or special registers have
+    /// other things there.
+    fn has_first(&self) -> bool {
+        !matches!(self.base(), 0x002 | 0x005 | 0x119 | 0x143..=0x14d)
+    }
+
+    /// Whether its result depends on its operands alone: no memory, no clock, no other lane.
+    pub(crate) fn is_steady(&self) -> bool {
+        /// `S2R` of the clocks.
+        const CLOCKS: std::ops::RangeInclusive<u8> = 0x50..=0x57;
+        match (self.op, self.base()) {
+            (Op::Other, 0x005 | 0x0b9 | 0x183) => false,
+            (Op::Other, 0x119) => !CLOCKS.contains(&((self.raw >> 72) as u8)),
+            (Op::Other, _) => true,
+            _ => false,
+        }
     }
 
     /// The predicates that a compare instruction writes.
@@ -268,7 +294,7 @@ impl Instruction {
         let field = |at: u32| (self.raw >> at) as u8 & 7;
         let fields = match (self.op, self.base()) {
             (Op::Other, 0x01c) => [field(68), field(77), field(87)],
-            (Op::Other, 0x00b | 0x00c | 0x02a | 0x006) => [field(87), 7, 7],
+            (Op::Other, 0x006 | 0x007 | 0x00b | 0x00c | 0x02a) => [field(87), 7, 7],
             (Op::WarpOperation(_), _) => [field(87), 7, 7],
             _ => [7; 3],
         };
