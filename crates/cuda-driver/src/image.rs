@@ -252,6 +252,16 @@ impl Image {
     }
 }
 
+/// The PTX in device code of any form, for linking.
+///
+/// # Errors
+/// When there is none, or the code cannot be read.
+pub fn ptx_of(bytes: &[u8]) -> Result<String, ImageError> {
+    let contents = standstill_fatbin::read(bytes).map_err(|error| ImageError::Unreadable(error.to_string()))?;
+    let why = || ImageError::NoPtx(contents.explain_no_ptx().unwrap_or_default());
+    choose(&contents, u32::MAX).map(|text| String::from_utf8_lossy(text).into_owned()).ok_or_else(why)
+}
+
 /// Parameters follow each other at multiples of their alignment (PTX ISA, «Kernel Function Parameters»).
 fn layout(function: &Function) -> (Vec<ParameterSlot>, usize) {
     let mut end = 0usize;

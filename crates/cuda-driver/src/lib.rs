@@ -25,7 +25,8 @@ mod transfer;
 
 pub use backend::Backend;
 pub use card::{Card, DEFAULT_MODEL};
-pub use image::{Image, ImageError, Kernel, ParameterSlot};
+pub use image::{Image, ImageError, Kernel, ParameterSlot, ptx_of};
+pub use link::link;
 pub use machine::{Machine, Observer, in_host_call};
 pub use queue::{Queue, StreamKind};
 pub use software::{Order, Software};

@@ -45,8 +45,9 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// One text with the contents of all.
-pub(crate) fn link(texts: &[String]) -> String {
+/// One PTX text with the contents of all.
+#[must_use]
+pub fn link(texts: &[String]) -> String {
     let units: Vec<Unit<'_>> = texts.iter().map(|text| Unit::new(text)).collect();
     let defined: HashSet<&str> = units.iter().flat_map(|unit| &unit.defined).map(String::as_str).collect();
     let mut out = String::new();

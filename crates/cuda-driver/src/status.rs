@@ -192,6 +192,47 @@ pub fn name(code: i32) -> &'static str {
     }
 }
 
+/// The name of a code as the driver's interface writes it: `CUDA_ERROR_ILLEGAL_ADDRESS`, with the zero byte that C
+/// wants.
+#[must_use]
+pub fn driver_name(code: i32) -> &'static str {
+    DRIVER_NAMES.iter().find(|row| row.0 == code).map_or("CUDA_ERROR_UNKNOWN\0", |row| row.1)
+}
+
+/// The codes that this library gives, as the driver writes them.
+const DRIVER_NAMES: &[(i32, &str)] = &[
+    (0, "CUDA_SUCCESS\0"),
+    (1, "CUDA_ERROR_INVALID_VALUE\0"),
+    (2, "CUDA_ERROR_OUT_OF_MEMORY\0"),
+    (3, "CUDA_ERROR_NOT_INITIALIZED\0"),
+    (4, "CUDA_ERROR_DEINITIALIZED\0"),
+    (100, "CUDA_ERROR_NO_DEVICE\0"),
+    (101, "CUDA_ERROR_INVALID_DEVICE\0"),
+    (200, "CUDA_ERROR_INVALID_IMAGE\0"),
+    (201, "CUDA_ERROR_INVALID_CONTEXT\0"),
+    (209, "CUDA_ERROR_NO_BINARY_FOR_GPU\0"),
+    (218, "CUDA_ERROR_INVALID_PTX\0"),
+    (301, "CUDA_ERROR_FILE_NOT_FOUND\0"),
+    (400, "CUDA_ERROR_INVALID_HANDLE\0"),
+    (401, "CUDA_ERROR_ILLEGAL_STATE\0"),
+    (500, "CUDA_ERROR_NOT_FOUND\0"),
+    (600, "CUDA_ERROR_NOT_READY\0"),
+    (700, "CUDA_ERROR_ILLEGAL_ADDRESS\0"),
+    (701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES\0"),
+    (702, "CUDA_ERROR_LAUNCH_TIMEOUT\0"),
+    (710, "CUDA_ERROR_ASSERT\0"),
+    (712, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED\0"),
+    (713, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED\0"),
+    (714, "CUDA_ERROR_HARDWARE_STACK_ERROR\0"),
+    (715, "CUDA_ERROR_ILLEGAL_INSTRUCTION\0"),
+    (716, "CUDA_ERROR_MISALIGNED_ADDRESS\0"),
+    (719, "CUDA_ERROR_LAUNCH_FAILED\0"),
+    (720, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE\0"),
+    (800, "CUDA_ERROR_NOT_PERMITTED\0"),
+    (801, "CUDA_ERROR_NOT_SUPPORTED\0"),
+    (912, "CUDA_ERROR_INVALID_CLUSTER_SIZE\0"),
+];
+
 /// The sentence of a code, with the zero byte that C wants; as `cudaGetErrorString` answers.
 #[must_use]
 pub fn text(code: i32) -> &'static str {

@@ -48,13 +48,9 @@ pub fn volume(shape: [u32; 3]) -> u64 {
 /// # Safety
 /// `arguments` points at one pointer for each parameter, each of which points at a value of its size.
 pub unsafe fn prepare(function: ConstPointer, wish: &Wish, arguments: *const Pointer) -> Result<Launch> {
-    let (kernel, settings) = {
-        let mut registrations = runtime().registrations.lock();
-        let kernel = registrations.kernel(function)?;
-        (kernel, *registrations.settings(function)?)
-    };
-    let cluster = check(&kernel, settings, wish, runtime().machine()?.card())?;
-    let mut parameters = vec![0u8; kernel.parameter_bytes];
+    let mut launch = without_arguments(function, wish)?;
+    let kernel = Arc::clone(&launch.kernel);
+    let parameters = &mut launch.parameters;
     if !kernel.parameters.is_empty() && arguments.is_null() {
         return Err(Status::InvalidValue);
     }
@@ -68,6 +64,21 @@ pub unsafe fn prepare(function: ConstPointer, wish: &Wish, arguments: *const Poi
         // SAFETY: the pointer is to a value of the parameter's size, by the caller's promise.
         unsafe { std::ptr::copy_nonoverlapping(value.cast::<u8>(), place.as_mut_ptr(), slot.bytes) };
     }
+    Ok(launch)
+}
+
+/// Checks a launch whose arguments are still zero.
+///
+/// # Errors
+/// As CUDA answers launches that it refuses.
+pub fn without_arguments(function: ConstPointer, wish: &Wish) -> Result<Launch> {
+    let (kernel, settings) = {
+        let mut registrations = runtime().registrations.lock();
+        let kernel = registrations.kernel(function)?;
+        (kernel, *registrations.settings(function)?)
+    };
+    let cluster = check(&kernel, settings, wish, runtime().machine()?.card())?;
+    let parameters = vec![0u8; kernel.parameter_bytes];
     Ok(Launch {
         kernel,
         grid: wish.grid,

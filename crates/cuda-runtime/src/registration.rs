@@ -57,7 +57,7 @@ struct Variable {
 ///
 /// # Safety
 /// `fatbin` points at a whole fatbin, as the compiler's registration code promises.
-unsafe fn fatbin_bytes(fatbin: usize) -> &'static [u8] {
+pub unsafe fn fatbin_bytes(fatbin: usize) -> &'static [u8] {
     let start = fatbin as *const u8;
     // SAFETY: a fatbin begins with a header of 16 bytes.
     let (header, payload) =
@@ -135,10 +135,33 @@ impl Registrations {
         self.functions.insert(address, function);
     }
 
-    /// The next number of an image.
-    pub fn number_image(&mut self) -> usize {
+    /// Loads device code that the program brings at run time; gives the number of its unit.
+    pub fn load(&mut self, bytes: &[u8]) -> Result<usize> {
+        let image = load_image(&[bytes], self.images)?;
         self.images += 1;
-        self.images - 1
+        share_managed(image)?;
+        self.units.push(Unit { fatbins: Vec::new(), images: Some(Ok(vec![image])) });
+        Ok(self.units.len() - 1)
+    }
+
+    /// The kernel of a unit with this name.
+    pub fn kernel_of(&mut self, unit: usize, name: &str) -> Result<Arc<Kernel>> {
+        let images = self.images(unit)?;
+        images.into_iter().find_map(|image| image.kernel(name)).ok_or(Status::SymbolNotFound)
+    }
+
+    /// Names of a unit's kernels.
+    pub fn kernel_names(&mut self, unit: usize) -> Result<Vec<String>> {
+        let images = self.images(unit)?;
+        Ok(images.into_iter().flat_map(|image| image.kernel_names().map(str::to_owned)).collect())
+    }
+
+    /// Address and size of a variable of a unit.
+    pub fn variable_of(&mut self, unit: usize, name: &str) -> Result<(u64, u64)> {
+        let images = self.images(unit)?;
+        let backend = runtime().machine()?.backend();
+        let found = images.into_iter().find_map(|image| backend.variable(image, name).ok());
+        found.ok_or(Status::SymbolNotFound)
     }
 
     /// Places the managed variables of a unit, and lets the host's variables point at them.

@@ -10,7 +10,7 @@ use crate::call::enter_always;
 use crate::layout::ChannelFormatDesc;
 use crate::runtime::runtime;
 
-fn refuse(name: &'static str) -> c_int {
+pub fn refuse(name: &'static str) -> c_int {
     static TOLD: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
     let first = TOLD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(name);
     enter_always(|| {
@@ -90,8 +90,6 @@ unprovided! {
     cudaGLUnmapBufferObjectAsync
     cudaGLUnregisterBufferObject
     cudaGetChannelDesc
-    cudaGetDriverEntryPoint
-    cudaGetDriverEntryPointByVersion
     cudaGetDriverEntryPointByVersion_ptsz
     cudaGetDriverEntryPoint_ptsz
     cudaGetExportTable
@@ -172,15 +170,7 @@ unprovided! {
     cudaIpcOpenEventHandle
     cudaIpcOpenMemHandle
     cudaLaunchCooperativeKernelMultiDevice
-    cudaLibraryEnumerateKernels
-    cudaLibraryGetGlobal
-    cudaLibraryGetKernel
-    cudaLibraryGetKernelCount
-    cudaLibraryGetManaged
     cudaLibraryGetUnifiedFunction
-    cudaLibraryLoadData
-    cudaLibraryLoadFromFile
-    cudaLibraryUnload
     cudaLogsCurrent
     cudaLogsDumpToFile
     cudaLogsDumpToMemory

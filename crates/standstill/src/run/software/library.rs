@@ -19,6 +19,9 @@ const FILE: &str = "libstandstill_cuda_runtime.so";
 /// The name that programs are linked to here.
 const NAME: &str = "libcudart.so";
 
+/// The names of the driver's library; the same library has its public functions.
+const DRIVER: [&str; 2] = ["libcuda.so", "libcuda.so.1"];
+
 /// The names that programs have which were linked with NVIDIA's shared runtime.
 const VERSIONED: [&str; 2] = ["libcudart.so.12", "libcudart.so.13"];
 
@@ -43,6 +46,9 @@ impl Library {
             let folder = tempfile::Builder::new().prefix("standstill-").tempdir()?;
             let file = file.canonicalize()?;
             symlink(&file, folder.path().join(NAME))?;
+            for name in DRIVER {
+                symlink(&file, folder.path().join(name))?;
+            }
             symlink(&file, folder.path().join(FILE))?;
             for name in VERSIONED {
                 std::fs::write(folder.path().join(name), stand_in(name, FILE))?;

@@ -1,0 +1,75 @@
+//! Finding functions of the driver by name (CUDA Driver API, «Driver Entry Point Access»).
+
+use std::ffi::{CString, c_char, c_int};
+
+use standstill_cuda_driver::Status;
+
+use super::contexts::export_driver;
+use crate::call::{Result, export, put};
+use crate::layout::{ConstPointer, Pointer};
+use crate::registration::text;
+use crate::runtime::runtime;
+
+/// The newest versions of functions under one name end in these.
+const SUFFIXES: [&str; 4] = ["_v4", "_v3", "_v2", ""];
+
+/// The functions by which an entry point is looked up answer with how it went.
+const FOUND: c_int = 0;
+const NOT_FOUND: c_int = 1;
+
+/// The function of this library with this name.
+fn find(name: &str) -> Option<Pointer> {
+    let versioned = SUFFIXES.iter().map(|suffix| format!("{name}{suffix}"));
+    versioned.filter_map(|name| CString::new(name).ok()).find_map(|name| {
+        // SAFETY: looks a name up among all loaded libraries.
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        (!found.is_null()).then_some(found)
+    })
+}
+
+fn look_up(name: *const c_char, found: *mut Pointer, how: *mut c_int) -> Result {
+    // SAFETY: the program passes a string, and pointers for the results, of which one may be null.
+    unsafe {
+        let name = text(name);
+        let function = if name.starts_with("cu") { find(&name) } else { None };
+        if !how.is_null() {
+            put(how, if function.is_some() { FOUND } else { NOT_FOUND })?;
+        }
+        put(found, function.unwrap_or(std::ptr::null_mut()))?;
+        if function.is_some() { Ok(()) } else { Err(Status::SymbolNotFound) }
+    }
+}
+
+export_driver! {
+    fn cuGetProcAddress(name: *const c_char, found: *mut Pointer, _version: c_int, _flags: u64) {
+        look_up(name, found, std::ptr::null_mut())
+    }
+
+    fn cuGetProcAddress_v2(
+        name: *const c_char, found: *mut Pointer, _version: c_int, _flags: u64, how: *mut c_int,
+    ) {
+        look_up(name, found, how)
+    }
+
+    fn cuGetExportTable(_table: *mut ConstPointer, _id: ConstPointer) {
+        runtime().tell(
+            "the program has NVIDIA's CUDA runtime linked into it, which works with NVIDIA's driver only. \
+             Link it again with the shared runtime (`nvcc -cudart shared …`)",
+        );
+        Err(Status::NotSupported)
+    }
+}
+
+export! {
+    enter fn cudaGetDriverEntryPoint(
+        name: *const c_char, found: *mut Pointer, _flags: u64, how: *mut c_int,
+    ) {
+        look_up(name, found, how)
+    }
+
+    enter fn cudaGetDriverEntryPointByVersion(
+        name: *const c_char, found: *mut Pointer, _version: u32, _flags: u64, how: *mut c_int,
+    ) {
+        look_up(name, found, how)
+    }
+}
