@@ -318,7 +318,11 @@ impl Watch {
                     }
                     Ok(false) => look = Instant::now().checked_add(window / 2),
                     Err(error) => {
-                        observer.note(&format!("progress cannot be judged here: perf_event_open: {error}"));
+                        observer.note(&format!(
+                            "progress cannot be judged here: perf_event_open: {error} (it needs \
+                             kernel.perf_event_paranoid of 2 or less, or CAP_PERFMON; in a container, \
+                             `--cap-add PERFMON`)"
+                        ));
                         look = None;
                     }
                 }
