@@ -62,7 +62,7 @@ impl Library {
     /// The compiler's arguments with this library in the place of NVIDIA's.
     pub(super) fn linked(&self, compiler: &CompilerArgs) -> CompilerArgs {
         let folder = self.folder.path().display().to_string().replace('\'', r"'\''");
-        let mut cflags = compiler.cflags.clone();
+        let mut cflags: Vec<String> = compiler.cflags.iter().map(|flags| with_own_ptx(flags)).collect();
         cflags.push(format!("-cudart=none '-L{folder}' -lcudart"));
         CompilerArgs {
             cflags,
@@ -81,6 +81,23 @@ impl Library {
         }
         path
     }
+}
+
+/// For an architecture with features of its own (`sm_90a`) nvcc embeds the PTX of the portable one beside it, for
+/// which such code does not compile: only the own one is asked for.
+fn with_own_ptx(flags: &str) -> String {
+    let own = |word: &str| {
+        let number = word.strip_prefix("-arch=sm_")?;
+        let specific = number.ends_with(['a', 'f']);
+        specific.then(|| format!("-gencode=arch=compute_{number},code=[sm_{number},compute_{number}]"))
+    };
+    let words = flags.split_inclusive(char::is_whitespace);
+    words
+        .map(|word| {
+            let bare = word.trim_end();
+            own(bare).map_or_else(|| word.to_owned(), |own| word.replacen(bare, &own, 1))
+        })
+        .collect()
 }
 
 /// Where the library may be, in this order.
@@ -120,4 +137,17 @@ pub(super) fn refuse_static(path: &Path, bytes: &[u8]) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_own_ptx;
+
+    #[test]
+    fn only_specific_architectures_are_changed() {
+        let check = |flags, expected| assert_eq!(with_own_ptx(flags), expected);
+        check("-O3 -arch=sm_90 'a b'", "-O3 -arch=sm_90 'a b'");
+        check("-arch=sm_90a  -O3", "-gencode=arch=compute_90a,code=[sm_90a,compute_90a]  -O3");
+        check("", "");
+    }
 }
