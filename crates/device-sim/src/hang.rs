@@ -4,6 +4,7 @@ mod cycle;
 mod future;
 mod names;
 mod parties;
+pub(crate) mod rounds;
 pub(crate) mod slice;
 pub(crate) mod spy;
 mod verdict;

@@ -241,3 +241,31 @@ fn outside_may_still_write() {
     assert_eq!(finish(&mut grid), Progress::Finished);
     assert_eq!(case.words(2), [7, 7]);
 }
+
+#[test]
+fn a_block_that_polls_together() {
+    // Thread 0 reads the flag, all threads hear of it at the barrier.
+    check(
+        "mov.u32 %r1, %tid.x; mov.u32 %r2, tile; mov.u32 %r9, 0;
+         L: add.u32 %r9, %r9, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra M;
+         #9 ld.relaxed.gpu.global.u32 %r4, [%d0]; st.shared.u32 [%r2], %r4;
+         M:
+         #11 bar.sync 0;
+         ld.shared.u32 %r5, [%r2]; bar.sync 0;
+         #12 setp.eq.u32 %p2, %r5, 0; @%p2 bra L; st.global.u32 [%d0+4], %r9; ret;",
+        2,
+        64,
+        "WaitCycle 9: threads 0–63 of blocks 0–1 spin on `*p0` (line 9), which nobody writes any more",
+    );
+    // With somebody who releases it, it ends.
+    let case = Case::new(
+        "mov.u32 %r1, %tid.x; mov.u32 %r2, tile; mov.u32 %r9, %ctaid.x; setp.eq.u32 %p4, %r9, 1; @%p4 bra SET;
+         L: setp.ne.u32 %p1, %r1, 0; @%p1 bra M;
+         ld.relaxed.gpu.global.u32 %r4, [%d0]; st.shared.u32 [%r2], %r4;
+         M: bar.sync 0; ld.shared.u32 %r5, [%r2]; bar.sync 0; setp.eq.u32 %p2, %r5, 0; @%p2 bra L;
+         st.global.u32 [%d0+4], %r5; ret;
+         SET: mov.u32 %r3, 0; C: add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 100000; @%p3 bra C;
+         st.relaxed.gpu.global.u32 [%d0], 6; ret;",
+    );
+    case.gives(2, 64, &[6, 6]);
+}

@@ -77,7 +77,7 @@ impl Warp {
                         Step::Collective => stop!(End::Collective),
                         Step::Barrier => {
                             // What others do comes in here: a turn with a barrier in it is no waiting of its own.
-                            core.spy.effect = true;
+                            core.spy.met = true;
                             stop!(End::Barrier)
                         }
                         Step::Fault => {

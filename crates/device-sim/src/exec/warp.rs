@@ -77,13 +77,13 @@ pub(crate) struct Warp {
     pub(crate) groups: Vec<Group>,
     /// Lanes that have not exited.
     pub(crate) live: u32,
-    pub(super) registers: Registers,
+    pub(crate) registers: Registers,
     local: LocalMemory,
     pub(crate) frames: Vec<Call>,
     /// Frames by caller, place of the call, and function.
     known_frames: FxHashMap<(u32, u32, u32), u32>,
     pub(crate) watch: Watch,
-    spy: Spy,
+    pub(crate) spy: Spy,
     /// Ticks that this warp has run.
     pub(crate) ticks: u64,
     /// Phase of the cluster's barrier at the last arrival.

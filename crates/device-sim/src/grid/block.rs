@@ -9,6 +9,7 @@ use crate::decode::code::Whole;
 use crate::exec::core::lanes;
 use crate::exec::warp::{State, Warp};
 use crate::fault::FaultKind;
+use crate::hang::rounds::BlockWatch;
 
 /// Barriers of a block (PTX ISA, «bar»).
 pub(crate) const BARRIERS: usize = 16;
@@ -24,6 +25,7 @@ pub(crate) struct Block {
     pub(crate) warps: Vec<Warp>,
     pub(crate) shared: BlockMemory,
     pub(crate) barriers: [Barrier; BARRIERS],
+    pub(crate) watch: BlockWatch,
 }
 
 /// Shared memory that can be shown.
@@ -153,7 +155,11 @@ impl Block {
                 if let Some(barrier) = self.barriers.get_mut(id) {
                     *barrier = Barrier::default();
                 }
+                let repeats = barrier.expected.is_none() && self.repeats(id as u32);
                 self.open(id as u32, barrier);
+                if repeats {
+                    self.park();
+                }
             }
         }
     }

@@ -27,6 +27,8 @@ impl Grid {
         let Some(at) = block.warps.get(warp).and_then(|warp| warp.groups.get(group)) else { return };
         let operation = block.operation(warp, at.frame, at.pc).map(|whole| whole.op);
         let Some(member) = block.warps.get_mut(warp) else { return };
+        // Who meets other blocks does not wait by itself.
+        member.spy.effect = true;
         let phase = member.cluster_phase;
         let Some(at) = member.groups.get_mut(group) else { return };
         let mut pass = true;

@@ -334,6 +334,7 @@ impl Grid {
                     cluster: regions.iter().map(Arc::clone).collect(),
                 })),
                 barriers: [Barrier::default(); super::block::BARRIERS],
+                watch: Default::default(),
             });
             let slot = self.vacant.pop().unwrap_or_else(|| {
                 self.slots.push(None);

@@ -7,9 +7,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use standstill_kernel_ir::{BlockId, ControlFlow, Function, Instruction, Loops, Op, Operand, Terminator};
+use standstill_kernel_ir::{
+    BlockId, ControlFlow, Function, Instruction, InstructionId, Loops, Op, Operand, Terminator,
+};
 
-use crate::decode::code::{Code, Place};
+use crate::decode::code::{Code, Origin, Place};
 
 /// What matters at the head of one loop.
 #[derive(Debug, Default)]
@@ -18,12 +20,15 @@ pub(crate) struct Slice {
     pub(crate) rows: Vec<Place>,
     /// Heads of the loops inside, by position.
     pub(crate) inner: FxHashSet<u32>,
+    /// Position of the loop's head; `None` outside of every loop.
+    pub(crate) head: Option<u32>,
 }
 
 /// The slices of a function's loops, worked out when they are asked for.
 #[derive(Default)]
 pub(crate) struct Slices {
     known: Mutex<FxHashMap<u32, Arc<Slice>>>,
+    behind: Mutex<FxHashMap<u32, Arc<Slice>>>,
 }
 
 impl Slices {
@@ -32,6 +37,31 @@ impl Slices {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(known.entry(head).or_insert_with(|| Arc::new(slice(code, head))))
     }
+
+    /// What matters behind the instruction at a position.
+    pub(crate) fn behind(&self, code: &Code, position: u32) -> Arc<Slice> {
+        let mut known = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(known.entry(position).or_insert_with(|| Arc::new(slice_behind(code, position))))
+    }
+}
+
+/// What matters behind an instruction, within the outermost loop around it.
+fn slice_behind(code: &Code, position: u32) -> Slice {
+    let function = &code.function;
+    let Some(Origin::Instruction(id)) = code.origins.get(position as usize) else { return Slice::default() };
+    let flow = ControlFlow::build(function);
+    let Some(block) = flow.instruction_block(*id) else { return Slice::default() };
+    let loops = Loops::build(&flow);
+    let mut found = loops.innermost(block);
+    while let Some(around) = found.and_then(|id| loops.get(id)).and_then(|of| of.parent) {
+        found = Some(around);
+    }
+    let Some(around) = found else { return Slice::default() };
+    let blocks = loops.blocks(around).to_vec();
+    let live = behind(function, &blocks, block, *id);
+    let rows = live.iter().filter_map(|&register| code.rows.get(register as usize).copied());
+    let head = loops.get(around).and_then(|of| code.starts.get(of.header.0 as usize).copied());
+    Slice { rows: rows.filter(|place| place.is_some()).collect(), inner: FxHashSet::default(), head }
 }
 
 fn slice(code: &Code, head: u32) -> Slice {
@@ -63,33 +93,54 @@ fn slice(code: &Code, head: u32) -> Slice {
     };
     let live = live(function, &blocks, block);
     let rows = live.iter().filter_map(|&register| code.rows.get(register as usize).copied());
-    Slice { rows: rows.filter(|place| place.is_some()).collect(), inner }
+    Slice { rows: rows.filter(|place| place.is_some()).collect(), inner, head: Some(head) }
 }
 
 /// Registers that matter at the start of `head`, looking at `blocks` only.
 fn live(function: &Function, blocks: &[BlockId], head: BlockId) -> FxHashSet<u32> {
+    live_in(function, blocks).remove(&head.0).unwrap_or_default()
+}
+
+/// Registers that matter behind an instruction of `block`, looking at `blocks` only.
+fn behind(function: &Function, blocks: &[BlockId], block: BlockId, id: InstructionId) -> FxHashSet<u32> {
+    let live_in = live_in(function, blocks);
+    let mut live = at_end(function, block, &live_in);
+    let Some(body) = function.blocks.get(block.0 as usize) else { return live };
+    let later = (id.0 + 1..body.end).rev();
+    for instruction in later.filter_map(|index| function.instructions.get(index as usize)) {
+        step(function, instruction, &mut live);
+    }
+    live
+}
+
+/// Registers that matter at the end of a block.
+fn at_end(function: &Function, block: BlockId, live_in: &FxHashMap<u32, FxHashSet<u32>>) -> FxHashSet<u32> {
+    let mut live = FxHashSet::default();
+    function.successors(block, |next| {
+        if let Some(after) = live_in.get(&next.0) {
+            live.extend(after.iter().copied());
+        }
+    });
+    if let Some(body) = function.blocks.get(block.0 as usize) {
+        match body.terminator {
+            Terminator::Branch { guard, .. } => {
+                live.insert(guard.register().0);
+            }
+            Terminator::Switch { index, .. } => live.extend(index.register().map(|register| register.0)),
+            _ => {}
+        }
+    }
+    live
+}
+
+/// Registers that matter at the start of each of `blocks`, looking at these only.
+fn live_in(function: &Function, blocks: &[BlockId]) -> FxHashMap<u32, FxHashSet<u32>> {
     let mut live_in: FxHashMap<u32, FxHashSet<u32>> = FxHashMap::default();
     let mut changed = true;
     while changed {
         changed = false;
         for &block in blocks.iter().rev() {
-            let mut live = FxHashSet::default();
-            function.successors(block, |next| {
-                if let Some(after) = live_in.get(&next.0) {
-                    live.extend(after.iter().copied());
-                }
-            });
-            if let Some(body) = function.blocks.get(block.0 as usize) {
-                match body.terminator {
-                    Terminator::Branch { guard, .. } => {
-                        live.insert(guard.register().0);
-                    }
-                    Terminator::Switch { index, .. } => {
-                        live.extend(index.register().map(|register| register.0))
-                    }
-                    _ => {}
-                }
-            }
+            let mut live = at_end(function, block, &live_in);
             for instruction in function.instructions_of(block).iter().rev() {
                 step(function, instruction, &mut live);
             }
@@ -100,7 +151,7 @@ fn live(function: &Function, blocks: &[BlockId], head: BlockId) -> FxHashSet<u32
             }
         }
     }
-    live_in.remove(&head.0).unwrap_or_default()
+    live_in
 }
 
 /// Goes backward over one instruction.

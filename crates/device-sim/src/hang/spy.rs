@@ -36,6 +36,8 @@ pub(crate) struct Spy {
     pub(crate) reads: Vec<Read>,
     /// Memory was changed.
     pub(crate) effect: bool,
+    /// Other warps were met at a barrier.
+    pub(crate) met: bool,
     /// A clock was read, or time was waited for.
     pub(crate) timed: bool,
     /// The operation that runs: function and position.
@@ -47,7 +49,7 @@ impl Spy {
     pub(crate) fn start(&mut self) {
         self.recording = true;
         self.reads.clear();
-        (self.effect, self.timed) = (false, false);
+        (self.effect, self.met, self.timed) = (false, false, false);
     }
 
     /// Stops.

@@ -93,6 +93,14 @@ fn same(core: &Core<'_>, slice: &Slice, values: &[u64]) -> bool {
     })
 }
 
+impl Watch {
+    /// Leaves the watch to the block, or takes it back.
+    pub(crate) fn left_to_block(&mut self, left: bool) {
+        self.target = None;
+        self.next = if left { u64::MAX } else { self.turns + LEAST };
+    }
+}
+
 impl Warp {
     /// Looks at a group that has jumped back to `head`; true when it waits from now on.
     #[cold]
@@ -132,7 +140,7 @@ impl Warp {
             core.spy.start();
             return false;
         }
-        if core.spy.effect {
+        if core.spy.effect || core.spy.met {
             self.end(core);
             return false;
         }

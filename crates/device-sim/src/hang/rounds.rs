@@ -1,0 +1,155 @@
+//! Loops that a whole block goes round together, with a barrier in each turn.
+//!
+//! No warp of such a block waits by itself: each goes on when the others come. But when all live threads meet at
+//! a barrier with the values that they had there before, and in between memory was not changed, then every
+//! further round is the same: the block waits for what it read.
+
+use std::sync::Arc;
+
+use super::slice::Slice;
+use super::spy::Read;
+use super::watch::Parked;
+use crate::decode::code::Plane;
+use crate::exec::core::lanes;
+use crate::exec::warp::{State, Warp};
+use crate::grid::block::Block;
+
+/// Openings of barriers between two looks are at least and at most this many.
+const LEAST: u64 = 8;
+const MOST: u64 = 1024;
+/// Openings that one look lasts.
+const WINDOW: u64 = 8;
+
+/// The watch of a block.
+#[derive(Debug, Default)]
+pub(crate) struct BlockWatch {
+    /// Barriers that have opened.
+    opened: u64,
+    /// When to look again.
+    next: u64,
+    distance: u64,
+    target: Option<Round>,
+}
+
+/// What is compared.
+#[derive(Debug)]
+struct Round {
+    values: Vec<u64>,
+    until: u64,
+    recording: bool,
+}
+
+impl Block {
+    /// All live threads meet at a barrier: whether this round was the same as the one before, and changed nothing.
+    pub(crate) fn repeats(&mut self, id: u32) -> bool {
+        let watch = &mut self.watch;
+        watch.opened += 1;
+        let opened = watch.opened;
+        if opened < LEAST || opened < watch.next {
+            return false;
+        }
+        let Some(values) = self.values(id) else {
+            self.end_round();
+            return false;
+        };
+        let Some(round) = &mut self.watch.target else {
+            self.watch.target = Some(Round { values, until: opened + WINDOW, recording: false });
+            self.watch.next = 0;
+            return false;
+        };
+        if round.values != values {
+            if opened >= round.until {
+                self.end_round();
+            }
+            return false;
+        }
+        if !round.recording {
+            round.recording = true;
+            round.until = opened + WINDOW;
+            for warp in &mut self.warps {
+                warp.watch.left_to_block(true);
+                warp.spy.start();
+            }
+            return false;
+        }
+        if self.warps.iter().any(|warp| warp.spy.effect) {
+            self.end_round();
+            return false;
+        }
+        true
+    }
+
+    /// Parks all threads of the block, which have just passed a barrier, for what they have read.
+    pub(crate) fn park(&mut self) {
+        let mut reads: Vec<Read> = Vec::new();
+        for read in self.warps.iter_mut().flat_map(|warp| std::mem::take(&mut warp.spy.reads)) {
+            if !reads.iter().any(|other| other.address == read.address && other.bytes == read.bytes) {
+                reads.push(read);
+            }
+        }
+        let timed = self.warps.iter().any(|warp| warp.spy.timed);
+        for warp in &mut self.warps {
+            for index in 0..warp.groups.len() {
+                let group = warp.groups.get(index).map(|group| (group.frame, group.pc));
+                let slice = group.and_then(|(frame, pc)| slice(warp, frame, pc.checked_sub(1)?));
+                let head = slice.and_then(|slice| slice.head);
+                if let Some(group) = warp.groups.get_mut(index) {
+                    let parked = Parked { reads: reads.clone(), timed, head: head.unwrap_or(group.pc) };
+                    group.state = State::Parked(Box::new(parked));
+                }
+            }
+        }
+        self.end_round();
+    }
+
+    /// Stops watching for a while.
+    fn end_round(&mut self) {
+        for warp in &mut self.warps {
+            warp.spy.stop();
+            warp.watch.left_to_block(false);
+        }
+        let watch = &mut self.watch;
+        watch.target = None;
+        watch.distance = (watch.distance * 2).clamp(LEAST, MOST);
+        watch.next = watch.opened + watch.distance;
+    }
+
+    /// The places and the values that matter, when all live threads wait at this barrier inside of a loop.
+    fn values(&self, id: u32) -> Option<Vec<u64>> {
+        let mut values = Vec::new();
+        for warp in &self.warps {
+            for group in &warp.groups {
+                if !matches!(group.state, State::AtBarrier(at) if at == id) {
+                    return None;
+                }
+                let slice = slice(warp, group.frame, group.pc)?;
+                slice.head?;
+                values.extend([u64::from(group.frame), u64::from(group.pc), u64::from(group.mask)]);
+                for &place in &slice.rows {
+                    if place.plane == Plane::Predicate {
+                        let bits = lanes(group.mask).map(|lane| warp.value(group.frame, place, lane) << lane);
+                        values.push(bits.fold(0, |all, bit| all | bit));
+                    } else {
+                        values.extend(lanes(group.mask).map(|lane| warp.value(group.frame, place, lane)));
+                    }
+                }
+                // Of callers everything matters.
+                let base = warp.frames.get(group.frame as usize)?.base;
+                for row in warp.registers.narrow.get(..base.narrow)? {
+                    values.extend(row.iter().map(|&value| u64::from(value)));
+                }
+                values.extend(warp.registers.wide.get(..base.wide)?.iter().flatten());
+                values.extend(
+                    warp.registers.predicates.get(..base.predicates)?.iter().map(|&value| u64::from(value)),
+                );
+            }
+        }
+        Some(values)
+    }
+}
+
+/// What matters behind an operation.
+fn slice(warp: &Warp, frame: u32, position: u32) -> Option<Arc<Slice>> {
+    let code = &warp.frames.get(frame as usize)?.code.0;
+    Some(code.slices.behind(code, position))
+}
