@@ -43,17 +43,15 @@ pub(crate) fn host_section(captured: &Captured, explained: &Explained) -> HostRe
 
 fn why(captured: &Captured, explained: &Explained) -> String {
     let ran = words(captured.ran);
+    let at_work = if explained.hangs() || explained.on_gpu.is_empty() {
+        ""
+    } else {
+        "; nothing on the GPU is known to hang: it was at work, and longer than the limit"
+    };
     match &captured.reason {
-        Reason::TimeLimit(limit) => {
-            let what = if explained.hangs() || explained.on_gpu.is_empty() {
-                ""
-            } else {
-                "; nothing on the GPU is known to hang: it was at work, and longer than the limit"
-            };
-            format!("stopped by --timeout after {}{what}", words(*limit))
-        }
+        Reason::TimeLimit(limit) => format!("stopped by --timeout after {}{at_work}", words(*limit)),
         Reason::NoProgress { window, judged } => {
-            format!("stopped by --no-progress after {ran}: for {} {judged}", words(*window))
+            format!("stopped by --no-progress after {ran}: for {} {judged}{at_work}", words(*window))
         }
         Reason::Interrupted { signal } => {
             let name = match signal {
