@@ -1,4 +1,5 @@
 //! Lane-instructions per second of converged code: `cargo bench -p standstill-device-sim`.
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench tells what it measured")]
 
 #[path = "../tests/common/mod.rs"]
 mod common;

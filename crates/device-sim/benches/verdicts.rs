@@ -1,5 +1,6 @@
 //! How long it takes to decide that a grid stands, or that it only looks so:
 //! `cargo bench -p standstill-device-sim --bench verdicts`.
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench tells what it measured")]
 
 #[path = "../tests/common/mod.rs"]
 mod common;

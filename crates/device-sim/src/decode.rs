@@ -98,7 +98,7 @@ impl<'a> Decoder<'a> {
             specials: Vec::new(),
             operations: Vec::new(),
             frame,
-            local_bytes: local_bytes.next_multiple_of(16),
+            local_bytes: local_bytes.checked_next_multiple_of(16).unwrap_or(u32::MAX),
             parameters: pieces(&function.parameter_pieces),
             results: pieces(&function.result_pieces),
             rows,

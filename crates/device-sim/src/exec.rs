@@ -1,4 +1,5 @@
 //! Executing operations.
+#![allow(clippy::needless_range_loop, reason = "several rows are walked lane by lane, in step")]
 
 pub(crate) mod access;
 pub(crate) mod atomic;

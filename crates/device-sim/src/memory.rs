@@ -202,7 +202,7 @@ impl Memory {
         let mut at = 0;
         while at < bytes && !piece.is_empty() {
             let length = (piece.len() as u64).min(bytes - at);
-            self.write(address + at, piece.get(..length as usize).unwrap_or(&piece))?;
+            self.write(address.saturating_add(at), piece.get(..length as usize).unwrap_or(&piece))?;
             at += length;
         }
         Ok(())

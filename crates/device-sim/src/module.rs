@@ -150,7 +150,8 @@ impl Module {
         let of_space = |space| {
             let sizes = function.variables.iter().filter(|variable| variable.space == space);
             sizes.fold(0u64, |end, variable| {
-                end.next_multiple_of(u64::from(variable.align.max(1))) + variable.bytes
+                let start = end.checked_next_multiple_of(u64::from(variable.align.max(1))).unwrap_or(end);
+                start.saturating_add(variable.bytes)
             })
         };
         let threads = header.bounds.required_block.or(header.bounds.maximum_block);

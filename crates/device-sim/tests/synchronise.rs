@@ -26,7 +26,7 @@ fn fault(body: &str, threads: u32) -> FaultKind {
 
 #[test]
 fn shuffles_and_votes() {
-    check("mov.u32 %r2, %laneid; shfl.sync.bfly.b32 %r1, %r2, 1, 31, -1;", 1, 64, |i| i % 32 ^ 1);
+    check("mov.u32 %r2, %laneid; shfl.sync.bfly.b32 %r1, %r2, 1, 31, -1;", 1, 64, |i| (i % 32) ^ 1);
     check(
         "mov.u32 %r2, %laneid; shfl.sync.up.b32 %r1|%p1, %r2, 4, 0, -1; @!%p1 mov.u32 %r1, 99;",
         1,
@@ -174,7 +174,7 @@ fn clusters_share_memory() {
     let mut request = case.request(4, 32);
     request.cluster = Some([2, 1, 1]);
     assert_eq!(finish(&mut case.grid(request)), Progress::Finished);
-    let expected: Vec<u32> = (0..128).map(|i| (i / 32 % 2 ^ 1) * 100 + i % 32).collect();
+    let expected: Vec<u32> = (0..128).map(|i| ((i / 32 % 2) ^ 1) * 100 + i % 32).collect();
     assert_eq!(case.words(128), expected);
 }
 

@@ -78,7 +78,7 @@ impl Core<'_> {
             }
         };
         match found {
-            Some(_) if address % u64::from(align.max(1)) != 0 => {
+            Some(_) if !address.is_multiple_of(align.max(1).into()) => {
                 Err(FaultKind::Misaligned { address, bytes, write, space: name })
             }
             Some(target) => Ok(target),

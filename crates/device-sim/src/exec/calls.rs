@@ -66,7 +66,7 @@ pub(super) fn call(
     let passed = collect(core, &site.arguments, &entered.parameters);
     let Some(known) = warp.frames.get(frame as usize) else { return Err((FaultKind::StackOverflow, first)) };
     core.registers.reserve(known.base + entered.frame);
-    if !core.local.reserve((known.local_base + entered.local_bytes) as usize) {
+    if !core.local.reserve(known.local_base.saturating_add(entered.local_bytes) as usize) {
         return Err((FaultKind::StackOverflow, first));
     }
     (core.base, core.local_base) = (known.base, known.local_base);

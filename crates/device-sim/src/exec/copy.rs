@@ -43,7 +43,7 @@ impl Core<'_> {
         self.resolve(to.0, to.1, bytes, if bytes.is_power_of_two() { bytes.min(16) } else { 1 }, true)?;
         let piece = [8, 4, 2, 1]
             .into_iter()
-            .find(|piece| (to.1 | from.1 | u64::from(bytes)) % piece == 0)
+            .find(|piece| (to.1 | from.1 | u64::from(bytes)).is_multiple_of(*piece))
             .unwrap_or(1);
         let mut at = 0;
         while at < u64::from(bytes) {

@@ -31,7 +31,8 @@ pub(crate) fn operate(core: &mut Core<'_>, op: &Micro) -> Step {
         }
         MatrixKind::Move => {
             let moved = matrix::transpose(&row(core, whole.source(0)));
-            Some(write(core, whole, &[moved]))
+            write(core, whole, &[moved]);
+            Some(())
         }
         MatrixKind::Load(fragment) => match load(core, whole, &fragment) {
             Ok(known) => known,

@@ -29,9 +29,9 @@ struct Arguments {
 
 impl Arguments {
     fn next(&mut self, core: &mut Core<'_>, lane: usize, bytes: u32) -> u64 {
-        self.at = self.at.next_multiple_of(bytes.into());
+        self.at = self.at.checked_next_multiple_of(bytes.into()).unwrap_or(self.at);
         let value = core.read_memory(Space::Generic, lane, self.at, bytes).unwrap_or(0);
-        self.at += u64::from(bytes);
+        self.at = self.at.saturating_add(bytes.into());
         self.taken += 1;
         value
     }
@@ -177,14 +177,13 @@ fn float(value: f64, conversion: u8, specifier: &Specifier) -> String {
             let scientific = format!("{value:.*e}", precision - 1);
             let power: i32 =
                 scientific.split_once('e').and_then(|(_, power)| power.parse().ok()).unwrap_or(0);
-            let text = if power < -4 || power >= precision as i32 {
+            if power < -4 || power >= precision as i32 {
                 let (mantissa, power) = scientific.split_once('e').unwrap_or((&scientific, "0"));
                 exponent(&format!("{}e{power}", trim(mantissa, specifier.alternate)))
             } else {
                 let after = (precision as i32 - 1 - power).max(0) as usize;
                 trim(&format!("{value:.after$}"), specifier.alternate)
-            };
-            text
+            }
         }
         _ => format!("{value:.precision$}"),
     }
@@ -211,10 +210,9 @@ fn exponent(text: &str) -> String {
 fn pad(out: &mut Vec<u8>, specifier: &Specifier, text: Vec<u8>, conversion: u8) {
     let missing = specifier.width.saturating_sub(text.len());
     let integer = matches!(conversion, b'd' | b'i' | b'u' | b'x' | b'X' | b'o');
-    let zeros = specifier.zero
-        && !specifier.left
-        && !(integer && specifier.precision.is_some())
-        && !matches!(conversion, b's' | b'c' | b'p' | b'%');
+    let text_like = matches!(conversion, b's' | b'c' | b'p' | b'%');
+    let exact = integer && specifier.precision.is_some();
+    let zeros = specifier.zero && !(specifier.left || exact || text_like);
     if zeros {
         let sign = text.iter().take_while(|byte| b"+- ".contains(byte)).count();
         let prefix = sign + if text.get(sign..).is_some_and(|rest| rest.starts_with(b"0x")) { 2 } else { 0 };

@@ -300,7 +300,7 @@ impl Warp {
         let frame = Call {
             code: CodeRef(Arc::clone(code)),
             base: above.base + above.code.0.frame,
-            local_base: above.local_base + above.code.0.local_bytes,
+            local_base: above.local_base.saturating_add(above.code.0.local_bytes),
             back: pc + 1,
             call: index,
             caller: Some(caller),
@@ -314,11 +314,13 @@ impl Warp {
 
     /// Forgets the newest frame when nobody is in it.
     pub(super) fn forget(&mut self, frame: u32) {
-        if frame as usize + 1 == self.frames.len() && self.groups.is_empty() && frame > 0 {
-            if let Some(gone) = self.frames.pop() {
-                let caller = gone.caller.unwrap_or(0);
-                self.known_frames.remove(&(caller, gone.back - 1, gone.code.0.function.id.0));
-            }
+        let newest = frame as usize + 1 == self.frames.len() && frame > 0;
+        if newest
+            && self.groups.is_empty()
+            && let Some(gone) = self.frames.pop()
+        {
+            let caller = gone.caller.unwrap_or(0);
+            self.known_frames.remove(&(caller, gone.back - 1, gone.code.0.function.id.0));
         }
     }
 }

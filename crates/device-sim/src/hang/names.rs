@@ -49,7 +49,7 @@ fn with_offset(name: &str, offset: u64, bytes: u32, size: u64) -> String {
     let bytes = u64::from(bytes.max(1));
     match (offset, size == bytes) {
         (0, true) => name.to_owned(),
-        _ if offset % bytes == 0 => format!("{name}[{}]", offset / bytes),
+        _ if offset.is_multiple_of(bytes) => format!("{name}[{}]", offset / bytes),
         _ => format!("{name} + {offset} bytes"),
     }
 }

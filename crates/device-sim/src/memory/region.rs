@@ -182,7 +182,7 @@ impl Region {
             bits |= offset;
         }
         let inside = last.checked_add(W::BYTES as u64).is_some_and(|end| end <= self.length as u64);
-        if !inside || bits % W::BYTES as u64 != 0 {
+        if !inside || !bits.is_multiple_of(W::BYTES as u64) {
             return None;
         }
         let mut row = [W::default(); 32];

@@ -55,10 +55,9 @@ impl Table {
 
     pub(super) fn overlaps(&self, address: u64, bytes: u64) -> bool {
         let last = address.saturating_add(bytes.saturating_sub(1));
-        self.by_address
-            .range(..=last)
-            .next_back()
-            .is_some_and(|(_, allocation)| allocation.address + (allocation.bytes - 1) >= address)
+        self.by_address.range(..=last).next_back().is_some_and(|(_, allocation)| {
+            allocation.address.saturating_add(allocation.bytes.saturating_sub(1)) >= address
+        })
     }
 
     pub(super) fn insert(&mut self, allocation: Allocation) {

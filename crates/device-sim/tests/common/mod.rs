@@ -1,5 +1,6 @@
 //! Runs small PTX kernels whose one parameter is the address of a buffer of 32-bit words.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, reason = "benches use it as tests do")]
 
 use std::sync::Arc;
 

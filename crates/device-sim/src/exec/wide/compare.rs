@@ -1,4 +1,5 @@
 //! Comparisons, for all lanes at once.
+#![allow(clippy::neg_cmp_op_on_partial_ord, reason = "the U forms are true for NaN")]
 
 use std::marker::PhantomData;
 
