@@ -1,5 +1,6 @@
 // case: counter_decides_barrier
 // rule: divergent-barrier
+// h200: exit 0
 // where: static
 // nvidia: wrong-result
 // launch: block=128 grid=2

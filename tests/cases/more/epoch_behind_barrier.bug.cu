@@ -1,5 +1,6 @@
 // case: epoch_behind_barrier
 // rule: wait-cycle
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=128 grid=1

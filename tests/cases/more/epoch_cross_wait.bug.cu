@@ -1,5 +1,6 @@
 // case: epoch_cross_wait
 // rule: wait-cycle
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=64 grid=2

@@ -1,5 +1,6 @@
 // case: epoch_cross_wait
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=64 grid=2

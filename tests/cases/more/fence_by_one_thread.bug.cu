@@ -1,5 +1,6 @@
 // case: fence_by_one_thread
 // rule: missing-release
+// h200: exit 0
 // where: both
 // nvidia: may give wrong numbers
 // launch: block=64 grid=2

@@ -1,5 +1,6 @@
 // case: fence_by_one_thread
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=64 grid=2

@@ -1,5 +1,6 @@
 // case: flag_read_under_lock
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=128 grid=2

@@ -1,5 +1,6 @@
 // case: flag_read_without_lock
 // rule: divergent-barrier
+// h200: exit 2
 // where: static
 // nvidia: wrong-result
 // launch: block=128 grid=2

@@ -1,5 +1,6 @@
 // case: float_counter_stops
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=64 grid=1

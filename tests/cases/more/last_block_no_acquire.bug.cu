@@ -1,5 +1,6 @@
 // case: last_block_no_acquire
 // rule: missing-acquire
+// h200: exit 0
 // where: both
 // nvidia: may give wrong numbers
 // launch: block=64 grid=4

@@ -1,5 +1,6 @@
 // case: last_block_no_acquire
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=64 grid=4

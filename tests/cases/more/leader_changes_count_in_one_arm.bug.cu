@@ -1,5 +1,6 @@
 // case: leader_changes_count_in_one_arm
 // rule: divergent-barrier
+// h200: exit 2
 // where: static
 // nvidia: wrong-result
 // launch: block=128 grid=2

@@ -1,5 +1,6 @@
 // case: leader_publishes_in_one_arm
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=128 grid=2

@@ -1,5 +1,6 @@
 // case: serving_warps_are_told
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=128 grid=1

@@ -1,5 +1,6 @@
 // case: stored_by_a_helper
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=64 grid=2

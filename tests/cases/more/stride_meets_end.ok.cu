@@ -1,5 +1,6 @@
 // case: stride_meets_end
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=64 grid=1

@@ -1,5 +1,6 @@
 // case: stride_skips_end
 // rule: non-terminating-loop
+// h200: hangs
 // where: both
 // nvidia: hangs
 // launch: block=64 grid=1

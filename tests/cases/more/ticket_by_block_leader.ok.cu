@@ -1,5 +1,6 @@
 // case: ticket_by_block_leader
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=64 grid=4

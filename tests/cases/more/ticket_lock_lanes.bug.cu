@@ -1,5 +1,6 @@
 // case: ticket_lock_lanes
 // rule: spin-lock-lockstep
+// h200: exit 0
 // where: both
 // nvidia: completes from Volta on; hangs in lockstep
 // launch: block=64 grid=1

@@ -1,5 +1,6 @@
 // case: ticket_lock_lanes
 // rule: none
+// h200: exit 0
 // where: both
 // nvidia: completes
 // launch: block=64 grid=1

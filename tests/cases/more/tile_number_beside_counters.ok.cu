@@ -1,5 +1,6 @@
 // case: tile_number_beside_counters
 // rule: none
+// h200: exit 0
 // where: static
 // nvidia: completes
 // launch: block=128 grid=2
