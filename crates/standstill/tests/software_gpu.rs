@@ -27,7 +27,10 @@ impl Program {
 
     fn run(&self, arguments: &[&str]) -> Ran {
         let start = Instant::now();
-        let mut all = vec!["run", "--device", "sim", "--timeout", "60s"];
+        let mut all = vec!["run", "--device", "sim"];
+        if !arguments.contains(&"--timeout") {
+            all.extend(["--timeout", "60s"]);
+        }
         all.extend(arguments);
         all.push("program.cu");
         let ran = self.place.run(&all);
