@@ -26,13 +26,14 @@ fn indices() {
 
 #[test]
 fn branches_come_together_again() {
-    check(
+    // In turns, that is; at random they need not.
+    let case = Case::new(&format!(
         "mov.u32 %r2, %tid.x; setp.lt.u32 %p1, %r2, 10; @%p1 bra A; mov.u32 %r1, 7; bra B;
-         A: mov.u32 %r1, 5; B: activemask.b32 %r3; add.u32 %r1, %r1, %r3;",
-        1,
-        64,
-        |i| if i < 10 { 4 } else { if i < 32 { 6 } else { 6 } },
-    );
+         A: mov.u32 %r1, 5; B: activemask.b32 %r3; add.u32 %r1, %r1, %r3; {STORE}"
+    ));
+    assert_eq!(case.run(1, 64), Progress::Finished);
+    let expected: Vec<u32> = (0..64).map(|i| if i < 10 { 4 } else { 6 }).collect();
+    assert_eq!(case.words(64), expected);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Every way of synchronising, with what it must give.
 
+#![allow(clippy::panic, reason = "tests may")]
+
 mod common;
 
 use common::{Case, finish};
@@ -100,7 +102,7 @@ fn named_barriers() {
          E:",
         2,
         128,
-        |i| if i % 128 < 64 { 0 } else { i % 128 - 64 },
+        |i| (i % 128).saturating_sub(64),
     );
     check("mov.u32 %r2, %tid.x; setp.lt.u32 %p1, %r2, 70; bar.red.popc.u32 %r1, 0, %p1;", 1, 96, |_| 70);
     check(

@@ -6,9 +6,10 @@ use standstill_kernel_ir::evaluate::atomic;
 use standstill_kernel_ir::{AtomicOperation, BulkCompletion, BulkDirection, Op, Space, Type};
 
 use super::core::{Core, Step, lanes};
+use super::general::not_known;
 use super::mbarrier::Mbarrier;
 use crate::address;
-use crate::decode::code::Micro;
+use crate::decode::code::{Code, Micro, Place, Whole};
 use crate::fault::FaultKind;
 
 /// `cp.async`: shared address, global address, bytes, bytes that come from memory (the rest is zero).
@@ -120,7 +121,7 @@ pub(crate) fn bulk(core: &mut Core<'_>, op: &Micro) -> Step {
         return Step::Next;
     }
     if tensor {
-        return core.fail(FaultKind::NotSupported("a bulk tensor copy".into()), 0);
+        return tensor_copy(core, op, &code, whole, completion, multicast);
     }
     let (to_space, from_space) = match direction {
         BulkDirection::GlobalToShared => (Space::Shared, Space::Global),
@@ -149,6 +150,29 @@ pub(crate) fn bulk(core: &mut Core<'_>, op: &Micro) -> Step {
         }
     }
     Step::Next
+}
+
+/// A tensor copy: what it brings is unknown. It is over at once, and whatever its mbarrier still expects has come.
+fn tensor_copy(
+    core: &mut Core<'_>,
+    op: &Micro,
+    code: &Arc<Code>,
+    whole: &Whole,
+    completion: BulkCompletion,
+    multicast: bool,
+) -> Step {
+    let behind = 1 + usize::from(multicast);
+    let barrier = whole.sources.len().checked_sub(behind).map_or(Place::NONE, |index| whole.source(index));
+    if completion == BulkCompletion::Mbarrier {
+        for lane in lanes(core.active) {
+            let address = core.read(barrier, lane);
+            let complete = |barrier: Mbarrier| barrier.complete(barrier.bytes.max(0) as u32);
+            if let Err(kind) = core.change_mbarrier(Space::Shared, lane, address, complete) {
+                return core.fail(kind, lane);
+            }
+        }
+    }
+    not_known(core, code, op, "a bulk tensor copy")
 }
 
 /// The same place in the shared memory of another block of the cluster.

@@ -9,7 +9,18 @@ use crate::fault::FaultKind;
 
 impl Warp {
     /// The group that runs next: the one that is furthest behind, unless one has waited for long.
-    pub(super) fn choose(&self) -> Option<usize> {
+    pub(super) fn choose(&mut self) -> Option<usize> {
+        if self.random != 0 && self.groups.len() > 1 {
+            self.random =
+                self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
+                    | 1;
+            let drawn = self.random >> 33;
+            let count = self.groups.iter().filter(|group| group.state.is_ready()).count() as u64;
+            if drawn.is_multiple_of(8) && count > 1 {
+                let ready = self.groups.iter().enumerate().filter(|(_, group)| group.state.is_ready());
+                return ready.map(|(index, _)| index).nth((drawn / 8 % count) as usize);
+            }
+        }
         let ready = || self.groups.iter().enumerate().filter(|(_, group)| group.state.is_ready());
         let (oldest, group) = ready().min_by_key(|(_, group)| group.ran)?;
         if ready().nth(1).is_none() || self.ticks.saturating_sub(group.ran) > PATIENCE {

@@ -92,6 +92,8 @@ pub(crate) struct Warp {
     pub(crate) queued: bool,
     /// Instructions times lanes.
     pub(crate) work: u64,
+    /// Where random choices between groups come from; 0 chooses by place.
+    pub(crate) random: u64,
     /// Lanes run one by one and are never put together.
     pub(crate) apart: bool,
 }
@@ -149,6 +151,7 @@ impl Warp {
             cluster_phase: 0,
             queued: false,
             work: 0,
+            random: 0,
             apart,
         }
     }

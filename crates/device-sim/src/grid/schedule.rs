@@ -83,6 +83,13 @@ impl Grid {
             self.ready.swap(0, index);
         }
         let Some((slot, warp)) = self.ready.pop_front() else { return Ok(false) };
+        if random {
+            let draw = self.draw() | 1;
+            let block = self.slots.get_mut(slot as usize).and_then(Option::as_mut);
+            if let Some(warp) = block.and_then(|block| block.warps.get_mut(warp as usize)) {
+                warp.random = draw;
+            }
+        }
         self.run_warp(slot as usize, warp as usize, limit, None)?;
         Ok(true)
     }

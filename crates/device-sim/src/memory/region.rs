@@ -7,15 +7,19 @@
 //! relaxed atomics of the element's size, which cost no more than plain ones.
 #![allow(unsafe_code)]
 
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+/// Owned memory is aligned for every element, and for vectors of them.
+const ALIGNMENT: usize = 64;
 
 /// A run of bytes at a fixed address.
 #[derive(Debug)]
 pub(crate) struct Region {
     base: *mut u8,
     length: usize,
-    /// Owned memory; empty for host memory.
-    _owned: Box<[AtomicU64]>,
+    /// What to give back; `None` for host memory.
+    owned: Option<Layout>,
 }
 
 // SAFETY: all accesses go through atomics, and owned memory lives as long as the region.
@@ -79,15 +83,23 @@ word! {
     u64, AtomicU64;
 }
 
+impl Drop for Region {
+    fn drop(&mut self) {
+        if let Some(layout) = self.owned {
+            // SAFETY: allocated with this layout, and nobody has the region any more.
+            unsafe { dealloc(self.base, layout) };
+        }
+    }
+}
+
 impl Region {
     /// Zeroed memory of this many bytes; `None` when the host has not that much.
     pub(crate) fn owned(bytes: usize) -> Option<Region> {
-        let words = bytes.div_ceil(8);
-        let mut owned: Vec<AtomicU64> = Vec::new();
-        owned.try_reserve_exact(words).ok()?;
-        owned.resize_with(words, AtomicU64::default);
-        let mut owned = owned.into_boxed_slice();
-        Some(Region { base: owned.as_mut_ptr().cast(), length: bytes, _owned: owned })
+        let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT).ok()?;
+        // SAFETY: the size is not zero. The system gives such memory lazily, so that a large allocation of which
+        // little is used costs little.
+        let base = unsafe { alloc_zeroed(layout) };
+        (!base.is_null()).then_some(Region { base, length: bytes, owned: Some(layout) })
     }
 
     /// Memory of the host program.
@@ -96,7 +108,7 @@ impl Region {
     /// The bytes must stay mapped, readable and writable as long as the region lives, and nothing in
     /// Rust code may hold a reference to them.
     pub(crate) unsafe fn host(base: *mut u8, bytes: usize) -> Region {
-        Region { base, length: bytes, _owned: Box::default() }
+        Region { base, length: bytes, owned: None }
     }
 
     /// Size in bytes.
