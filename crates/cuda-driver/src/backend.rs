@@ -78,7 +78,7 @@ pub trait Backend: Send + Sync {
     ///
     /// # Errors
     /// When the device cannot run it.
-    fn start(&self, launch: &Launch) -> Result<Box<dyn Run>, Failure>;
+    fn start(&self, launch: &Launch) -> Result<Box<dyn Run>, Box<Failure>>;
 }
 
 /// A launch that runs.

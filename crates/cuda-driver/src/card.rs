@@ -98,7 +98,7 @@ impl Card {
     pub fn attribute(&self, attribute: i32) -> Option<i32> {
         let newer = |capability| i32::from(self.capability >= capability);
         Some(match attribute {
-            1 | 2 | 3 => THREADS_OF_BLOCK,
+            1..=3 => THREADS_OF_BLOCK,
             4 => 64,
             5 => i32::MAX,
             6 | 7 => 65535,
@@ -141,7 +141,7 @@ impl Card {
             84 | 85 => 0,
             86 | 88 | 100 | 101 => i32::from(self.integrated()),
             87 => 2,
-            89 | 90 | 91 => 1,
+            89..=91 => 1,
             95 | 96 => 1,
             97 => self.shared_optin as i32,
             98 => 0,
@@ -153,7 +153,13 @@ impl Card {
             115 => 1,
             119 => 0,
             120 => newer(90),
-            126 => if self.capability >= 90 { 4 } else { 1 },
+            126 => {
+                if self.capability >= 90 {
+                    4
+                } else {
+                    1
+                }
+            }
             130..=134 | 139 | 140 => 0,
             142..=144 => 0,
             _ => return None,
@@ -179,7 +185,10 @@ mod tests {
         for device in Device::all() {
             let card = Card::find(device.name).unwrap();
             assert_eq!(card.attribute(16), Some(device.multiprocessors as i32));
-            assert_eq!(card.attribute(75).unwrap() * 10 + card.attribute(76).unwrap(), card.capability as i32);
+            assert_eq!(
+                card.attribute(75).unwrap() * 10 + card.attribute(76).unwrap(),
+                card.capability as i32
+            );
         }
         assert!(Card::find(DEFAULT_MODEL).is_some());
         assert_eq!(Card::find("H200").unwrap().attribute(97), Some(227 << 10));

@@ -64,7 +64,8 @@ pub fn is_own_memory(address: u64) -> bool {
         let range = line.split(' ').next().and_then(|range| range.split_once('-'));
         let number = |text: &str| u64::from_str_radix(text, 16).ok();
         range.is_some_and(|(start, end)| {
-            number(start).is_some_and(|start| start <= address) && number(end).is_some_and(|end| address < end)
+            number(start).is_some_and(|start| start <= address)
+                && number(end).is_some_and(|end| address < end)
         })
     })
 }

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use standstill_fatbin::{Contents, KernelResources};
-use standstill_kernel_ir::{Function, FunctionId, FunctionKind, LaunchBounds, Operand, Program, Space, Symbol};
+use standstill_kernel_ir::{
+    Function, FunctionId, FunctionKind, LaunchBounds, Operand, Program, Space, Symbol,
+};
 use standstill_ptx::Lowering;
 
 /// Registers of a thread where no compiled code says it: what compilers seldom go beyond without spilling.
@@ -134,7 +136,8 @@ impl Image {
         resources: HashMap<String, KernelResources>,
     ) -> &'static Image {
         let text: &'static str = Box::leak(text.into_boxed_str());
-        let module: &'static standstill_ptx::Module<'static> = Box::leak(Box::new(standstill_ptx::parse(text)));
+        let module: &'static standstill_ptx::Module<'static> =
+            Box::leak(Box::new(standstill_ptx::parse(text)));
         let lowering = Lowering::new(module);
         Box::leak(Box::new(Image { text, number, lowering, resources, kernels: Mutex::default() }))
     }
@@ -257,7 +260,8 @@ impl Image {
 /// # Errors
 /// When there is none, or the code cannot be read.
 pub fn ptx_of(bytes: &[u8]) -> Result<String, ImageError> {
-    let contents = standstill_fatbin::read(bytes).map_err(|error| ImageError::Unreadable(error.to_string()))?;
+    let contents =
+        standstill_fatbin::read(bytes).map_err(|error| ImageError::Unreadable(error.to_string()))?;
     let why = || ImageError::NoPtx(contents.explain_no_ptx().unwrap_or_default());
     choose(&contents, u32::MAX).map(|text| String::from_utf8_lossy(text).into_owned()).ok_or_else(why)
 }

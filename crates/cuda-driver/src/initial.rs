@@ -71,10 +71,7 @@ impl<'a> Reader<'a> {
                 depth += 1;
             } else if self.eat('}') {
                 depth = depth.saturating_sub(1);
-            } else if self.eat(',') {
-            } else if self.text.is_empty() {
-                return;
-            } else if !self.element() {
+            } else if !self.eat(',') && (self.text.is_empty() || !self.element()) {
                 return;
             }
             if depth == 0 {
@@ -142,12 +139,9 @@ impl<'a> Reader<'a> {
     }
 
     fn address(&mut self, name: &str) -> bool {
-        let mut addend = 0i64;
-        if self.eat('+') {
-            addend = number(self.word()).unwrap_or(0) as i64;
-        } else if self.text.trim_start().starts_with('-') {
-            addend = number(self.word()).unwrap_or(0) as i64;
-        }
+        // `symbol+8` or `symbol-8`, whose sign is part of the number.
+        let has_addend = self.eat('+') || self.text.trim_start().starts_with('-');
+        let addend = if has_addend { number(self.word()).unwrap_or(0) as i64 } else { 0 };
         if let Some(symbol) = (self.symbol)(name) {
             let bytes = if self.element == 4 { 4 } else { 8 };
             let offset = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
@@ -226,9 +220,8 @@ mod tests {
 
     #[track_caller]
     fn check(declaration: &str, bytes: &[u8], pointers: usize) {
-        let text = format!(
-            ".version 8.0\n.target sm_90\n.address_size 64\n.global .u32 other;\n{declaration}\n"
-        );
+        let text =
+            format!(".version 8.0\n.target sm_90\n.address_size 64\n.global .u32 other;\n{declaration}\n");
         let image = Image::load(text.as_bytes(), 0, 90).unwrap();
         let images = images(image);
         assert_eq!(images.len(), 1);

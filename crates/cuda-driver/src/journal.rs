@@ -96,7 +96,8 @@ impl Journal {
     #[must_use]
     pub fn from_environment() -> Journal {
         let folder = std::env::var_os(FOLDER).map(PathBuf::from);
-        let open = |folder: &PathBuf| OpenOptions::new().append(true).create(true).open(folder.join(FILE)).ok();
+        let open =
+            |folder: &PathBuf| OpenOptions::new().append(true).create(true).open(folder.join(FILE)).ok();
         let file = folder.as_ref().and_then(open);
         Journal { folder: folder.filter(|_| file.is_some()), file: Mutex::new(file) }
     }

@@ -151,7 +151,10 @@ mod tests {
         assert_eq!(image.program().module().files, ["", "a.cu", "", "b.cu"]);
         let variables: Vec<_> = image.program().module().variables.iter().map(|v| v.name.as_str()).collect();
         assert_eq!(variables, ["mine$unit0", "both", "mine$unit1"]);
-        assert!(text.contains(".loc 3 9 3, function_name $L__info_string0$unit1, inlined_at 3 2 3"), "{text}");
+        assert!(
+            text.contains(".loc 3 9 3, function_name $L__info_string0$unit1, inlined_at 3 2 3"),
+            "{text}"
+        );
         assert!(image.kernel("k").is_some());
     }
 }

@@ -450,7 +450,7 @@ impl Machine {
                 }
                 Work::Launch(launch) => match self.backend.start(&launch) {
                     Ok(run) => runs.push((id, run)),
-                    Err(failure) => self.fail(failure, runs),
+                    Err(failure) => self.fail(*failure, runs),
                 },
                 other => match transfer::carry_out(&*self.backend, &other) {
                     Ok(()) => self.complete(id),
@@ -566,8 +566,7 @@ impl Machine {
         outside: Option<&str>,
         (launches, operations): (u64, u64),
     ) -> ! {
-        let findings: Vec<Finding> =
-            runs.iter_mut().filter_map(|(_, run)| run.standstill(outside)).collect();
+        let findings: Vec<Finding> = runs.iter_mut().filter_map(|(_, run)| run.standstill(outside)).collect();
         if findings.is_empty() {
             let sentence = "the device stands still, and no thread of the program can change that".to_owned();
             self.journal.write(&Record::Trouble(sentence));

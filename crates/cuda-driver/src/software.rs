@@ -176,8 +176,8 @@ impl Backend for Software {
         self.module(image)?.variable(name).ok_or(Status::InvalidSymbol)
     }
 
-    fn start(&self, launch: &Launch) -> Result<Box<dyn Run>, Failure> {
-        let refused = |status, sentence: String| Failure { status, sentence, finding: None };
+    fn start(&self, launch: &Launch) -> Result<Box<dyn Run>, Box<Failure>> {
+        let refused = |status, sentence: String| Box::new(Failure { status, sentence, finding: None });
         let module = self.module(launch.kernel.image).map_err(|status| {
             refused(status, format!("the variables of {}'s module do not fit the card", launch.kernel.name))
         })?;
@@ -198,9 +198,10 @@ impl Backend for Software {
             sink: Some(Box::new(Output)),
             strict: false,
         };
-        let grid = self.device.launch(&module, request).map_err(|error| {
-            refused(status_of_launch(&error), format!("{}: {error}", launch.kernel.name))
-        })?;
+        let grid = self
+            .device
+            .launch(&module, request)
+            .map_err(|error| refused(status_of_launch(&error), format!("{}: {error}", launch.kernel.name)))?;
         Ok(Box::new(Running { grid, replay: self.replay(), freed: Arc::clone(&self.freed) }))
     }
 }
@@ -252,7 +253,7 @@ impl Run for Running {
             Progress::Fault(fault) => {
                 let freed = self.freed.lock().unwrap_or_else(PoisonError::into_inner);
                 Step::Failed(Box::new(failure(&fault, &self.replay, &freed)))
-            },
+            }
         }
     }
 

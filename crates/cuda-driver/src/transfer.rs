@@ -38,7 +38,10 @@ fn carry_out_copy(backend: &dyn Backend, copy: &Copy) -> Result<(), Status> {
     for slice in 0..depth {
         for row in 0..height {
             let at = |place: &Place| {
-                place.address.wrapping_add(slice.wrapping_mul(place.slice)).wrapping_add(row.wrapping_mul(place.pitch))
+                place
+                    .address
+                    .wrapping_add(slice.wrapping_mul(place.slice))
+                    .wrapping_add(row.wrapping_mul(place.pitch))
             };
             copy_row(backend, &copy.to.memory, at(&copy.to), &copy.from.memory, at(&copy.from), width)?;
         }

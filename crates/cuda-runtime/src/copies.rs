@@ -241,14 +241,26 @@ pub fn symbol(symbol: ConstPointer, offset: usize, bytes: usize) -> Result<Const
     Ok(std::ptr::with_exposed_provenance((address + offset as u64) as usize))
 }
 
-fn to_symbol(to: ConstPointer, from: ConstPointer, bytes: usize, offset: usize, kind: c_int) -> Result<Request> {
+fn to_symbol(
+    to: ConstPointer,
+    from: ConstPointer,
+    bytes: usize,
+    offset: usize,
+    kind: c_int,
+) -> Result<Request> {
     if !matches!(kind, HOST_TO_DEVICE | DEVICE_TO_DEVICE | BY_ADDRESS) {
         return Err(Status::InvalidMemcpyDirection);
     }
     Ok(flat(symbol(to, offset, bytes)?, from, bytes, kind))
 }
 
-fn from_symbol(to: ConstPointer, from: ConstPointer, bytes: usize, offset: usize, kind: c_int) -> Result<Request> {
+fn from_symbol(
+    to: ConstPointer,
+    from: ConstPointer,
+    bytes: usize,
+    offset: usize,
+    kind: c_int,
+) -> Result<Request> {
     if !matches!(kind, DEVICE_TO_HOST | DEVICE_TO_DEVICE | BY_ADDRESS) {
         return Err(Status::InvalidMemcpyDirection);
     }

@@ -26,7 +26,8 @@ use crate::streams::*;
 /// What the driver answers; its numbers are the runtime's, but for those that the driver does not have.
 pub(crate) fn result(code: c_int) -> c_int {
     let is = |status: Status| code == status.code();
-    if is(Status::InvalidConfiguration) || is(Status::InvalidMemcpyDirection) || is(Status::InvalidPitchValue) {
+    if is(Status::InvalidConfiguration) || is(Status::InvalidMemcpyDirection) || is(Status::InvalidPitchValue)
+    {
         Status::InvalidValue.code()
     } else if is(Status::InvalidDeviceFunction) {
         Status::InvalidResourceHandle.code()

@@ -15,7 +15,6 @@ use crate::runtime::runtime;
 const MAX_DYNAMIC_SHARED: c_int = 8;
 const PREFERRED_CARVEOUT: c_int = 9;
 const NON_PORTABLE_CLUSTER: c_int = 14;
-const FIRST_ATTRIBUTE: c_int = 8;
 const LAST_ATTRIBUTE: c_int = 16;
 
 fn kernel(function: ConstPointer) -> Result<(Arc<Kernel>, Settings)> {
@@ -76,7 +75,7 @@ export! {
                 settings.carveout = Some(value);
             }
             NON_PORTABLE_CLUSTER => settings.non_portable_cluster = value != 0,
-            FIRST_ATTRIBUTE..=LAST_ATTRIBUTE => {}
+            _ if (MAX_DYNAMIC_SHARED..=LAST_ATTRIBUTE).contains(&attribute) => {}
             _ => return Err(Status::InvalidValue),
         }
         Ok(())

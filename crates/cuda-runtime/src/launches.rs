@@ -182,13 +182,7 @@ pub unsafe fn wish_of(config: *const LaunchConfig) -> Result<(Wish, StreamHandle
 }
 
 fn plain(grid: Dim3, block: Dim3, shared: usize, cooperative: bool) -> Wish {
-    Wish {
-        grid: grid.extents(),
-        block: block.extents(),
-        cluster: None,
-        dynamic_shared: shared,
-        cooperative,
-    }
+    Wish { grid: grid.extents(), block: block.extents(), cluster: None, dynamic_shared: shared, cooperative }
 }
 
 export_both! {

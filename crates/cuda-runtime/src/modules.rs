@@ -42,9 +42,8 @@ unsafe fn code_bytes(code: ConstPointer) -> Result<&'static [u8]> {
 unsafe fn elf_length(code: ConstPointer) -> Result<usize> {
     let at = |offset: usize| code.cast::<u8>().wrapping_add(offset);
     // SAFETY: these fields are in the header (System V ABI, «ELF Header»).
-    let (place, size, count) = unsafe {
-        (get(at(40).cast::<u64>())?, get(at(58).cast::<u16>())?, get(at(60).cast::<u16>())?)
-    };
+    let (place, size, count) =
+        unsafe { (get(at(40).cast::<u64>())?, get(at(58).cast::<u16>())?, get(at(60).cast::<u16>())?) };
     Ok(place as usize + usize::from(size) * usize::from(count))
 }
 

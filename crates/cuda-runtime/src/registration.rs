@@ -9,9 +9,9 @@ use std::sync::Arc;
 use standstill_cuda_driver::journal::Record;
 use standstill_cuda_driver::{Image, ImageError, Kernel, Status};
 
+use crate::address_space::Kind;
 use crate::call::{Result, export, get, put};
 use crate::layout::{ConstPointer, Dim3, FATBIN_WRAPPER_MAGIC, FatbinWrapper, Pointer, StreamHandle};
-use crate::address_space::Kind;
 use crate::memory::allocate_host;
 use crate::runtime::runtime;
 

@@ -15,7 +15,9 @@ pub fn refuse(name: &'static str) -> c_int {
     let first = TOLD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(name);
     enter_always(|| {
         if first {
-            runtime().tell(format!("{name} is not provided by the software GPU; the program is told that it is not supported"));
+            runtime().tell(format!(
+                "{name} is not provided by the software GPU; the program is told that it is not supported"
+            ));
         }
         Err(Status::NotSupported)
     })
@@ -265,6 +267,12 @@ unprovided! {
 
 /// A description is only made here; what would use it is not provided.
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaCreateChannelDesc(x: c_int, y: c_int, z: c_int, w: c_int, f: c_int) -> ChannelFormatDesc {
+pub extern "C" fn cudaCreateChannelDesc(
+    x: c_int,
+    y: c_int,
+    z: c_int,
+    w: c_int,
+    f: c_int,
+) -> ChannelFormatDesc {
     ChannelFormatDesc { x, y, z, w, f }
 }

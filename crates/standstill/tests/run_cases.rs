@@ -59,7 +59,16 @@ fn judge(case: &Case, version: &str) -> Result<(), String> {
 fn run(case: &Case, folder: &Path, stem: &str) -> Result<Value, String> {
     let answer = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
     let mut command = Command::new(env!("CARGO_BIN_EXE_standstill"));
-    command.current_dir(folder).args(["run", "--device", "sim", "--timeout", "60s", "--format", "json", "--output"]);
+    command.current_dir(folder).args([
+        "run",
+        "--device",
+        "sim",
+        "--timeout",
+        "60s",
+        "--format",
+        "json",
+        "--output",
+    ]);
     command.arg(answer.path());
     let flags = case.header("flags");
     if !flags.is_empty() {
@@ -69,7 +78,8 @@ fn run(case: &Case, folder: &Path, stem: &str) -> Result<Value, String> {
     let output = patiently(&mut command)?;
     let words = String::from_utf8_lossy(&output.stderr);
     let text = std::fs::read(answer.path()).map_err(|error| error.to_string())?;
-    let document = serde_json::from_slice(&text).map_err(|error| format!("no JSON ({error}); {}", words.trim()))?;
+    let document =
+        serde_json::from_slice(&text).map_err(|error| format!("no JSON ({error}); {}", words.trim()))?;
     match output.status.code() {
         // What is proved counts also where the run itself does not come to the verdict in this time.
         Some(124) if case.is_bug => Ok(document),

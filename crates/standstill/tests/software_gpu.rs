@@ -113,7 +113,8 @@ fn wrong_addresses_are_findings_with_their_lines() {
         assert_eq!(finding["known"], "observed");
         assert_eq!(finding["spans"][0]["line"], 4, "{setup}: {text}");
         assert!(text.contains(words), "{setup}: {text}");
-        let expected = if rule == "misaligned" { "cudaErrorMisalignedAddress" } else { "cudaErrorIllegalAddress" };
+        let expected =
+            if rule == "misaligned" { "cudaErrorMisalignedAddress" } else { "cudaErrorIllegalAddress" };
         assert!(answer.out().contains(expected), "{setup}: {}", answer.out());
     }
 }
@@ -225,7 +226,8 @@ fn graphs_captured_and_built_give_what_streams_give() {
 
 #[test]
 fn a_program_with_the_runtime_inside_is_told_how_to_link() {
-    let Some(program) = Program::new("__global__ void k() {}\nint main() { k<<<1, 1>>>(); return 0; }") else {
+    let Some(program) = Program::new("__global__ void k() {}\nint main() { k<<<1, 1>>>(); return 0; }")
+    else {
         return;
     };
     let compiler = locate(None, &Environment::from_process()).unwrap();

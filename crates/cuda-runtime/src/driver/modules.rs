@@ -9,7 +9,7 @@ use standstill_cuda_driver::operation::Work;
 use super::contexts::export_driver;
 use super::forward;
 use crate::call::{Result, get, put};
-use crate::launches::{Wish, prepare, volume, without_arguments, wish_of};
+use crate::launches::{Wish, prepare, volume, wish_of, without_arguments};
 use crate::layout::{
     ConstPointer, Dim3, FuncAttributes, LaunchAttribute, LaunchConfig, Pointer, StreamHandle,
 };

@@ -140,7 +140,13 @@ fn count_of(fourth: usize, fifth: usize) -> usize {
     if version() < 13_000 { fourth } else { fifth }
 }
 
-fn edges(graph: GraphHandle, from: *const NodeHandle, to: *const NodeHandle, count: usize, add: bool) -> Result {
+fn edges(
+    graph: GraphHandle,
+    from: *const NodeHandle,
+    to: *const NodeHandle,
+    count: usize,
+    add: bool,
+) -> Result {
     let (from, to) = (node_numbers(from, count)?, node_numbers(to, count)?);
     let mut graphs = table();
     let (_, graph) = graphs.graph(graph)?;

@@ -73,7 +73,9 @@ pub fn refuse_capture(stream: StreamId) -> Result {
 /// A call that concerns every stream cannot be made while one is captured.
 pub fn refuse_any_capture() -> Result {
     let mut graphs = table();
-    let Some(sequence) = graphs.captures.values().next().map(|capture| capture.sequence) else { return Ok(()) };
+    let Some(sequence) = graphs.captures.values().next().map(|capture| capture.sequence) else {
+        return Ok(());
+    };
     graphs.invalidate(sequence);
     Err(Status::StreamCaptureUnsupported)
 }
@@ -128,10 +130,13 @@ pub fn wait_captured(stream: StreamId, event: EventId) -> Result<bool> {
     let Some(graph) = graphs.captures.values().find(|c| c.sequence == sequence).map(|c| c.graph) else {
         return Err(Status::CapturedEvent);
     };
-    let capture = graphs
-        .captures
-        .entry(stream)
-        .or_insert(Capture { sequence, graph, leaves: Vec::new(), origin: false, valid: true });
+    let capture = graphs.captures.entry(stream).or_insert(Capture {
+        sequence,
+        graph,
+        leaves: Vec::new(),
+        origin: false,
+        valid: true,
+    });
     for node in nodes {
         if !capture.leaves.contains(&node) {
             capture.leaves.push(node);
@@ -164,7 +169,8 @@ fn end(stream: StreamId) -> Result<u64> {
         graphs.invalidate(capture.sequence);
         return Err(Status::StreamCaptureUnmatched);
     }
-    let joined = graphs.captures.iter().filter(|(other, c)| **other != stream && c.sequence == capture.sequence);
+    let joined =
+        graphs.captures.iter().filter(|(other, c)| **other != stream && c.sequence == capture.sequence);
     // A stream that was taken in must have been joined: nothing of it may be left behind.
     let reached = |node: &u64| {
         let graph = graphs.graphs.get(&capture.graph);

@@ -32,11 +32,14 @@ fn submit(graph: &Graph, stream: StreamId, before: &[OperationId]) -> Result<Vec
     let mut ends: HashMap<u64, Vec<OperationId>> = HashMap::new();
     for number in graph.in_order().ok_or(Status::InvalidValue)? {
         let Some(node) = graph.nodes.get(&number) else { continue };
-        let own: Vec<OperationId> = node.after.iter().filter_map(|n| ends.get(n)).flatten().copied().collect();
+        let own: Vec<OperationId> =
+            node.after.iter().filter_map(|n| ends.get(n)).flatten().copied().collect();
         let behind = if node.after.is_empty() { before } else { &own };
         let end = match &node.content {
             Content::Child(child) if node.enabled => submit(child, stream, behind)?,
-            Content::Work(work) if node.enabled => vec![machine.submit_after(stream, work.clone(), behind)?],
+            Content::Work(work) if node.enabled => {
+                vec![machine.submit_after(stream, work.clone(), behind)?]
+            }
             Content::WaitEvent(event) if node.enabled => {
                 let record = machine.pending_record(*event);
                 let all: Vec<OperationId> = behind.iter().copied().chain(record).collect();

@@ -34,6 +34,10 @@ pub(super) fn fill(
         let mut finding = finding.clone();
         let by_platform = finding.platforms.severity(arguments.verdict.platform.platform());
         finding.severity = finding.severity.min(by_platform);
+        if let Some(graph) = &finding.waits {
+            // The report shows the sentence of the graph by itself.
+            finding.notes.retain(|note| *note != graph.sentence);
+        }
         if !findings.iter().any(|known| is_same(known, &finding)) {
             findings.push(finding);
         }
@@ -123,7 +127,10 @@ fn check(
 fn is_same(a: &Finding, b: &Finding) -> bool {
     let shows = |finding: &Finding, other: &Finding| {
         let place = other.primary_span();
-        finding.spans.iter().any(|span| place.is_some_and(|at| (&at.file, at.line) == (&span.file, span.line)))
+        finding
+            .spans
+            .iter()
+            .any(|span| place.is_some_and(|at| (&at.file, at.line) == (&span.file, span.line)))
     };
     a.rule == b.rule && a.kernel == b.kernel && (shows(a, b) || shows(b, a))
 }
