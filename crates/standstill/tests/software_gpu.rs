@@ -1,5 +1,12 @@
 //! Programs on the software GPU that do what they should not, and what each of them and its user is told.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test that cannot go on must stop"
+)]
+
 mod common;
 
 use std::path::{Path, PathBuf};
