@@ -30,6 +30,9 @@ pub(crate) struct ThreadValues<'a> {
     /// The block's shape is not known; it is taken to be rows of whole warps.
     rows: bool,
     known: FxHashMap<ValueId, Option<Rc<[u64]>>>,
+    splits: FxHashMap<ValueId, Option<Split>>,
+    /// The same for the first warp alone: what differs there differs in the block, and costs less to see.
+    first_warp: Option<Box<ThreadValues<'a>>>,
 }
 
 impl<'a> ThreadValues<'a> {
@@ -37,15 +40,25 @@ impl<'a> ThreadValues<'a> {
     pub(crate) fn new(body: &'a Body, launch: &'a Launch) -> Option<ThreadValues<'a>> {
         let shape = launch.block?;
         let threads = launch.threads()?;
-        Some(ThreadValues { body, launch, shape, threads, rows: false, known: FxHashMap::default() })
+        Some(Self::of_threads(body, launch, shape, threads, false))
     }
 
     /// For a block whose shape is not known: its warps are taken to lie along x, as they do in blocks of one
     /// dimension and wherever the width is a multiple of the warp size. That tells what threads of a warp
     /// agree on, and nothing of the block.
     pub(crate) fn of_rows(body: &'a Body, launch: &'a Launch) -> ThreadValues<'a> {
-        let shape = [MAXIMUM_BLOCK, 1, 1];
-        ThreadValues { body, launch, shape, threads: MAXIMUM_BLOCK, rows: true, known: FxHashMap::default() }
+        Self::of_threads(body, launch, [MAXIMUM_BLOCK, 1, 1], MAXIMUM_BLOCK, true)
+    }
+
+    fn of_threads(
+        body: &'a Body,
+        launch: &'a Launch,
+        shape: [u32; 3],
+        threads: u32,
+        rows: bool,
+    ) -> ThreadValues<'a> {
+        let (known, splits) = Default::default();
+        ThreadValues { body, launch, shape, threads, rows, known, splits, first_warp: None }
     }
 
     /// The value in each thread of the block, where the thread's place and constants determine it.
@@ -153,6 +166,10 @@ impl<'a> ThreadValues<'a> {
     /// uniform than its operands tell.
     pub(crate) fn prove(&mut self, uniformity: &Uniformity, condition: ValueId, proved: &mut Proved) {
         let wanted = if self.rows { Agreement::Warp } else { Agreement::Block };
+        let mut first_warp = self.first_warp.take().or_else(|| {
+            let warp = Self::of_threads(self.body, self.launch, self.shape, WARP_SIZE, self.rows);
+            (self.threads > WARP_SIZE).then(|| Box::new(warp))
+        });
         let mut queue = vec![condition];
         let mut next = 0;
         while let Some(&value) = queue.get(next) {
@@ -161,16 +178,9 @@ impl<'a> ThreadValues<'a> {
             if before >= wanted || queue.len() > 256 {
                 continue;
             }
-            let after = match self.vector(value) {
-                Some(vector) => agreement_of(&vector),
-                None if !self.rows && self.comparison_is_uniform(uniformity, value) => Agreement::Block,
-                None => match self.split(uniformity, value, 0) {
-                    Some(split) if split.lowest == split.highest => Agreement::Block,
-                    Some(split) => agreement_of(&split.parts),
-                    None => Agreement::Thread,
-                },
-            };
-            let after = if self.rows { after.min(Agreement::Warp) } else { after };
+            let in_warp =
+                first_warp.as_mut().map_or(Agreement::Grid, |warp| warp.agreement(uniformity, value));
+            let after = if in_warp > before { self.agreement(uniformity, value) } else { before };
             if after > before {
                 proved.insert(value, after);
             }
@@ -194,6 +204,21 @@ impl<'a> ThreadValues<'a> {
                 }
             }
         }
+        self.first_warp = first_warp;
+    }
+
+    /// Who agrees on a value in each thread, as far as the thread's place tells.
+    fn agreement(&mut self, uniformity: &Uniformity, value: ValueId) -> Agreement {
+        let agreement = match self.vector(value) {
+            Some(vector) => agreement_of(&vector),
+            None if !self.rows && self.comparison_is_uniform(uniformity, value) => Agreement::Block,
+            None => match self.split(uniformity, value, 0) {
+                Some(split) if split.lowest == split.highest => Agreement::Block,
+                Some(split) => agreement_of(&split.parts),
+                None => Agreement::Thread,
+            },
+        };
+        if self.rows { agreement.min(Agreement::Warp) } else { agreement }
     }
 
     /// Whether a comparison comes out the same for every thread although its sides differ: `i < n` with
@@ -265,9 +290,20 @@ impl<'a> ThreadValues<'a> {
     }
 
     fn split(&mut self, uniformity: &Uniformity, value: ValueId, depth: u32) -> Option<Split> {
+        if let Some(known) = self.splits.get(&value) {
+            return known.clone();
+        }
         if depth > 24 {
             return None;
         }
+        // Around a loop a value has no split, but for counters, whose steps are looked at apart.
+        self.splits.insert(value, None);
+        let split = self.find_split(uniformity, value, depth);
+        self.splits.insert(value, split.clone());
+        split
+    }
+
+    fn find_split(&mut self, uniformity: &Uniformity, value: ValueId, depth: u32) -> Option<Split> {
         if let Some(vector) = self.vector(value) {
             return Split::of(&vector);
         }

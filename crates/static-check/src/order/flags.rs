@@ -57,6 +57,7 @@ pub(super) struct Poll {
 
 /// All accesses of a kernel to global and shared memory whose address can be taken apart.
 pub(super) fn accesses(body: &Body) -> Vec<Access> {
+    let asked = body.function.instructions.iter().any(is_question_for_space);
     let mut found = Vec::new();
     for (at, instruction) in body.instructions() {
         let (access, does) = match instruction.op {
@@ -73,7 +74,8 @@ pub(super) fn accesses(body: &Body) -> Vec<Access> {
             continue;
         }
         let Some(address) = Address::of(body, at) else { continue };
-        if address.base == Base::Workspace || access.order == Order::Weak && asks_for_space(body, at) {
+        if address.base == Base::Workspace || asked && access.order == Order::Weak && asks_for_space(body, at)
+        {
             continue;
         }
         let shared = is_shared(access.space)
@@ -87,12 +89,12 @@ pub(super) fn accesses(body: &Body) -> Vec<Access> {
 /// memory apart, with plain accesses that no other thread can see.
 fn asks_for_space(body: &Body, at: InstructionId) -> bool {
     body.control_dependence.branches(body.block_of(at)).iter().any(|&branch| {
-        body.ssa.terminator(branch).is_some_and(|condition| {
-            body.rests_on(condition, &|instruction| {
-                matches!(instruction.op, Op::Arithmetic(arithmetic) if arithmetic.operation == Operation::Isspacep)
-            })
-        })
+        body.ssa.terminator(branch).is_some_and(|condition| body.rests_on(condition, &is_question_for_space))
     })
+}
+
+fn is_question_for_space(instruction: &Instruction) -> bool {
+    matches!(instruction.op, Op::Arithmetic(arithmetic) if arithmetic.operation == Operation::Isspacep)
 }
 
 /// Whether an atomic leaves memory as it is: an addition of zero, an exchange of equals.
