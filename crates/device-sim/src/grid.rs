@@ -6,7 +6,7 @@ mod launching;
 mod schedule;
 pub(crate) mod shared;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use standstill_findings::Finding;
@@ -63,6 +63,10 @@ pub struct Grid {
     vacant: Vec<usize>,
     /// Warps that can run: slot and warp.
     ready: VecDeque<(u32, u32)>,
+    /// For loops that warps have been in for long the warp that goes on, by function and head; the others that
+    /// came to the same loop are held back.
+    leaders: BTreeMap<(u32, u32), (usize, usize)>,
+    held: Vec<((u32, u32), (usize, usize))>,
     /// Clusters with resident blocks.
     clusters: Vec<Cluster>,
     /// The next block to start, and how many there are.

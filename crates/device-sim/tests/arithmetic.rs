@@ -1,4 +1,5 @@
 //! The forms that execute all lanes at once agree with `kernel_ir::evaluate`, bit for bit.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may")]
 
 mod common;
 

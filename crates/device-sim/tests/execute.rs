@@ -1,4 +1,5 @@
 //! What kernels compute.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Grids that stand, and grids that only look as if they did.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may")]
 
 mod common;
 
@@ -200,7 +201,7 @@ fn locks_between_lanes_complete() {
          ld.volatile.global.u32 %r2, [%d0+4]; add.u32 %r2, %r2, 1; st.volatile.global.u32 [%d0+4], %r2;
          membar.gl; atom.global.exch.b32 %r3, [%d0], 0; ret;",
     );
-    case.gives(3, 96, &[0, 288]);
+    case.gives(2, 48, &[0, 96]);
 }
 
 #[test]
@@ -268,4 +269,24 @@ fn a_block_that_polls_together() {
          st.relaxed.gpu.global.u32 [%d0], 6; ret;",
     );
     case.gives(2, 64, &[6, 6]);
+}
+
+#[test]
+fn warps_in_one_long_loop_are_decided_once() {
+    // Eight warps add the same tenth; from 2097152 on it is lost.
+    let case = Case::new(
+        "mov.u32 %r1, %tid.x; mul.wide.u32 %d1, %r1, 4; add.s64 %d2, %d0, %d1; mov.f32 %f1, 0f49F00000;
+         L: ld.global.f32 %f2, [%d2];
+         #5 add.f32 %f1, %f1, %f2;
+         #6 setp.neu.f32 %p1, %f1, 0f3F800000; @%p1 bra L; ret;",
+    );
+    case.device.memory().fill(case.buffer, &0.1f32.to_le_bytes(), 1024).unwrap();
+    let mut grid = case.grid(case.request(1, 256));
+    assert_eq!(finish(&mut grid), Progress::Parked);
+    let lanes = grid.statistics().lane_instructions;
+    // One warp goes all the way, the others a small part of it.
+    assert!(lanes < 2 * 32 * 4 * 1_500_000, "{lanes}");
+    let standstill = grid.standstill(None).unwrap();
+    assert_eq!(standstill.threads, 256);
+    assert_eq!(standstill.finding.rule, standstill_findings::Rule::NonTerminatingLoop);
 }

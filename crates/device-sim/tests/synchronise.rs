@@ -1,6 +1,5 @@
 //! Every way of synchronising, with what it must give.
-
-#![allow(clippy::panic, reason = "tests may")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may")]
 
 mod common;
 

@@ -97,7 +97,7 @@ impl Core<'_> {
         let target = self.resolve(space, address, bytes, bytes, false)?;
         let value = self.get(&target, lane, bytes);
         if self.spy.recording {
-            self.spy.read(&target, address, bytes, value);
+            self.spy.read(&target, lane, address, bytes, value);
         }
         Ok(value)
     }
@@ -170,7 +170,7 @@ impl Core<'_> {
             Target::Parameters(_) => 0,
         };
         if self.spy.recording {
-            self.spy.read(&target, address, bytes, old);
+            self.spy.read(&target, lane, address, bytes, old);
             if low(change(old), bytes) != old {
                 self.spy.effect = true;
             }

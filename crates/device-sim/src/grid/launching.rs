@@ -1,6 +1,6 @@
 //! From a request to a grid.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::Grid;
@@ -111,6 +111,8 @@ pub(super) fn launch(
         slots: Vec::new(),
         vacant: Vec::new(),
         ready: VecDeque::new(),
+        leaders: BTreeMap::new(),
+        held: Vec::new(),
         clusters: Vec::new(),
         next_block: 0,
         blocks,

@@ -91,6 +91,7 @@ impl Grid {
             }
         }
         self.run_warp(slot as usize, warp as usize, limit, None)?;
+        self.release(false);
         Ok(true)
     }
 
@@ -132,7 +133,8 @@ impl Grid {
         warp.queued = false;
         match warp.run(self.arch, &mut self.shared, &memory, limit, chosen) {
             Turn::Time => {
-                if warp.is_ready() {
+                let streak = warp.watch.long_streak();
+                if warp.is_ready() && !self.hold(slot, index, streak) {
                     self.queue(slot, index);
                 }
             }
@@ -159,6 +161,39 @@ impl Grid {
             }
         }
         Ok(())
+    }
+
+    /// Holds a warp back when another one is far into the same loop.
+    fn hold(&mut self, slot: usize, index: usize, streak: Option<(u32, u32)>) -> bool {
+        let Some(streak) = streak else { return false };
+        let leader = *self.leaders.entry(streak).or_insert((slot, index));
+        if leader == (slot, index) {
+            return false;
+        }
+        self.held.push((streak, (slot, index)));
+        true
+    }
+
+    /// Lets warps go whose leader has left its loop; all of them, when nobody else can run.
+    fn release(&mut self, all: bool) -> bool {
+        if self.leaders.is_empty() {
+            return false;
+        }
+        let slots = &self.slots;
+        let leads = |streak: &(u32, u32), &(slot, index): &(usize, usize)| {
+            let warp = slots.get(slot).and_then(Option::as_ref).and_then(|block| block.warps.get(index));
+            !all && warp.is_some_and(|warp| warp.is_ready() && warp.watch.long_streak() == Some(*streak))
+        };
+        self.leaders.retain(|streak, leader| leads(streak, leader));
+        let leaders = &self.leaders;
+        let (kept, free): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.held).into_iter().partition(|(streak, _)| leaders.contains_key(streak));
+        self.held = kept;
+        let any = !free.is_empty();
+        for (_, (slot, index)) in free {
+            self.queue(slot, index);
+        }
+        any
     }
 
     /// Where the group stands whose barrier is at fault.
@@ -243,7 +278,7 @@ impl Grid {
 
     /// Nobody can run: perhaps memory has changed, room was left, or somebody waits for time.
     fn pause(&mut self) -> Pause {
-        if self.wake(false) || self.start_blocks() {
+        if self.release(true) || self.wake(false) || self.start_blocks() {
             self.jump = 1000;
             return Pause::Woken;
         }

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use crate::decode::code::{Code, Kernel, Micro};
 use crate::device::Device;
 use crate::launch::DeviceSink;
@@ -37,6 +39,8 @@ pub(crate) struct GridShared {
     pub(crate) sink: Option<Box<dyn DeviceSink>>,
     /// Operations whose results were unknown: function and position.
     pub(crate) unknown: BTreeSet<(u32, u32)>,
+    /// States of lanes in loops, by function and head, from which they never leave them.
+    pub(crate) endless: FxHashMap<(u32, u32), FxHashSet<u64>>,
     /// Unknown results end the launch.
     pub(crate) strict: bool,
 }
@@ -77,6 +81,7 @@ impl GridShared {
             clock: 0,
             sink: parts.sink,
             unknown: BTreeSet::new(),
+            endless: FxHashMap::default(),
             strict: parts.strict,
         }
     }

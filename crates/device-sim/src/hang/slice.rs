@@ -20,6 +20,11 @@ pub(crate) struct Slice {
     pub(crate) rows: Vec<Place>,
     /// Heads of the loops inside, by position.
     pub(crate) inner: FxHashSet<u32>,
+    /// Nothing in the loop can be noticed by anybody else.
+    pub(crate) pure: bool,
+    /// Rows that decide a lane's course together with what it reads, when that is always from the same places and
+    /// lanes do not hear of each other.
+    pub(crate) of_a_lane: Option<Vec<Place>>,
     /// Position of the loop's head; `None` outside of every loop.
     pub(crate) head: Option<u32>,
 }
@@ -61,7 +66,7 @@ fn slice_behind(code: &Code, position: u32) -> Slice {
     let live = behind(function, &blocks, block, *id);
     let rows = live.iter().filter_map(|&register| code.rows.get(register as usize).copied());
     let head = loops.get(around).and_then(|of| code.starts.get(of.header.0 as usize).copied());
-    Slice { rows: rows.filter(|place| place.is_some()).collect(), inner: FxHashSet::default(), head }
+    Slice { rows: rows.filter(|place| place.is_some()).collect(), head, ..Slice::default() }
 }
 
 fn slice(code: &Code, head: u32) -> Slice {
@@ -92,8 +97,16 @@ fn slice(code: &Code, head: u32) -> Slice {
         None => FxHashSet::default(),
     };
     let live = live(function, &blocks, block);
-    let rows = live.iter().filter_map(|&register| code.rows.get(register as usize).copied());
-    Slice { rows: rows.filter(|place| place.is_some()).collect(), inner, head: Some(head) }
+    let (pure, addresses) = contents(function, &blocks);
+    let place = |register: u32| code.rows.get(register as usize).copied().filter(|place| place.is_some());
+    let rows = live.iter().filter_map(|&register| place(register)).collect();
+    let deciding = |addresses: FxHashSet<u32>| {
+        live.iter()
+            .filter(|register| !addresses.contains(register))
+            .filter_map(|&register| place(register))
+            .collect()
+    };
+    Slice { rows, inner, pure, of_a_lane: addresses.map(deciding), head: Some(head) }
 }
 
 /// Registers that matter at the start of `head`, looking at `blocks` only.
@@ -152,6 +165,35 @@ fn live_in(function: &Function, blocks: &[BlockId]) -> FxHashMap<u32, FxHashSet<
         }
     }
     live_in
+}
+
+/// Whether nothing in these blocks can be noticed by others; and registers that nothing there writes and that serve as
+/// addresses only, when all reads are through such and no lane knows which one it is.
+fn contents(function: &Function, blocks: &[BlockId]) -> (bool, Option<FxHashSet<u32>>) {
+    let (mut pure, mut alike) = (true, true);
+    let (mut written, mut used, mut addresses) =
+        (FxHashSet::default(), FxHashSet::default(), FxHashSet::default());
+    for &block in blocks {
+        for instruction in function.instructions_of(block) {
+            let sources = function.sources(instruction.operands);
+            alike &= !sources.iter().any(|source| matches!(source, Operand::Special(_)));
+            let registers = sources.iter().filter_map(|source| source.register()).map(|register| register.0);
+            match instruction.op {
+                Op::Load(_) => addresses.extend(registers),
+                Op::Arithmetic(_) | Op::Hint => used.extend(registers),
+                Op::Nanosleep => {}
+                _ => pure = false,
+            }
+            used.extend(instruction.guard.map(|guard| guard.register().0));
+            let destinations = function.destinations(instruction.operands);
+            written.extend(
+                destinations.iter().filter_map(|operand| operand.register()).map(|register| register.0),
+            );
+        }
+    }
+    alike &= addresses.is_disjoint(&written);
+    addresses.retain(|register| !used.contains(register));
+    (pure, (pure && alike).then_some(addresses))
 }
 
 /// Goes backward over one instruction.

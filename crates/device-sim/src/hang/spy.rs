@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::decode::code::LANES;
 use crate::exec::access::{Target, load};
 use crate::memory::region::Region;
 
@@ -40,8 +41,16 @@ pub(crate) struct Spy {
     pub(crate) met: bool,
     /// A clock was read, or time was waited for.
     pub(crate) timed: bool,
+    /// What each lane has read, as one number; kept only where it is asked for.
+    pub(crate) lanes: Option<Box<[u64; LANES]>>,
     /// The operation that runs: function and position.
     pub(crate) at: (u32, u32),
+}
+
+/// Mixes a value into a number that stands for all values so far.
+pub(crate) fn mix(so_far: u64, value: u64) -> u64 {
+    let mixed = (so_far.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ mixed >> 29
 }
 
 impl Spy {
@@ -59,7 +68,10 @@ impl Spy {
 
     /// Writes down a read. Local memory and parameters belong to the thread, which changes them only by
     /// effects that are seen elsewhere.
-    pub(crate) fn read(&mut self, target: &Target, address: u64, bytes: u32, value: u64) {
+    pub(crate) fn read(&mut self, target: &Target, lane: usize, address: u64, bytes: u32, value: u64) {
+        if let Some(of_lane) = self.lanes.as_mut().and_then(|lanes| lanes.get_mut(lane)) {
+            *of_lane = mix(*of_lane, value);
+        }
         let Target::Region(region, offset) = target else { return };
         if self.reads.iter().any(|read| read.address == address && read.bytes == bytes && read.value == value)
         {

@@ -7,9 +7,12 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+
 use super::slice::Slice;
-use super::spy::Read;
-use crate::decode::code::{LANES, Plane};
+use super::spy::{Read, mix};
+use crate::decode::code::{LANES, Place, Plane};
 use crate::exec::core::{Core, lanes};
 use crate::exec::warp::{Group, State, Warp};
 
@@ -20,6 +23,10 @@ const MOST: u64 = 1024;
 const SHORT: u64 = 6;
 const LONG: u64 = 600;
 const LONGEST: u64 = 70_000;
+/// Turns of one loop after which the states of lanes are remembered, and after which other warps that come to the same
+/// loop are held back: they would only do the same again.
+const KEYED: u64 = 4_096;
+const HELD: u64 = 16_384;
 
 /// What a parked group waits for.
 #[derive(Debug, Clone)]
@@ -44,6 +51,20 @@ pub(crate) struct Watch {
     distance: u64,
     looks: u64,
     target: Option<Target>,
+    streak: Option<Streak>,
+}
+
+/// Turns of one loop that nobody else can notice.
+#[derive(Debug)]
+struct Streak {
+    function: u32,
+    head: u32,
+    frame: u32,
+    since: u64,
+    /// States of lanes that were met on the way.
+    met: FxHashSet<u64>,
+    /// What lanes read each time.
+    reads: Option<Box<[u64; LANES]>>,
 }
 
 /// A loop that is watched.
@@ -57,6 +78,8 @@ struct Target {
     values: Vec<u64>,
     until: u64,
     recording: bool,
+    /// For each lane the values that decide its course, as one number.
+    keys: Option<Box<[u64; LANES]>>,
 }
 
 /// The values that matter, one lane after the other.
@@ -93,7 +116,54 @@ fn same(core: &Core<'_>, slice: &Slice, values: &[u64]) -> bool {
     })
 }
 
+/// For each lane the values of these rows, as one number.
+fn lane_keys(core: &Core<'_>, rows: &[Place]) -> [u64; LANES] {
+    let mut keys = [0; LANES];
+    for lane in lanes(core.mask) {
+        keys[lane] = rows.iter().fold(0, |key, &place| mix(key, core.read(place, lane)));
+    }
+    keys
+}
+
+/// A turn of a long loop was written down: when another warp has been where each lane is now, and never left the
+/// loop from there, neither will this one. Otherwise remembers where its lanes were.
+fn compare_with_known(
+    target: &mut Target,
+    streak: &mut Option<Streak>,
+    core: &mut Core<'_>,
+    head: u32,
+) -> Option<Parked> {
+    let keys = target.keys.take()?;
+    let reads = core.spy.lanes.take()?;
+    let clean = !(core.spy.effect || core.spy.met || core.spy.timed);
+    let seen = std::mem::take(&mut core.spy.reads);
+    core.spy.stop();
+    if !clean || target.head != head || target.mask != core.mask {
+        return None;
+    }
+    let states: SmallVec<[u64; LANES]> = lanes(core.mask).map(|lane| mix(keys[lane], reads[lane])).collect();
+    let known = core.grid.endless.get(&(core.code.function.id.0, head));
+    if known.is_some_and(|known| states.iter().all(|state| known.contains(state))) {
+        return Some(Parked { reads: seen, timed: false, head });
+    }
+    if let Some(streak) = streak {
+        // The way on from a state is known only as long as memory stays as it was.
+        if streak.reads.as_ref() != Some(&reads) {
+            streak.met.clear();
+            streak.reads = Some(reads);
+        }
+        streak.met.extend(states);
+    }
+    None
+}
+
 impl Watch {
+    /// The loop that the warp has been in for long, unnoticed by others: function and head.
+    pub(crate) fn long_streak(&self) -> Option<(u32, u32)> {
+        let streak = self.streak.as_ref()?;
+        (self.turns - streak.since > HELD).then_some((streak.function, streak.head))
+    }
+
     /// Leaves the watch to the block, or takes it back.
     pub(crate) fn left_to_block(&mut self, left: bool) {
         self.target = None;
@@ -111,6 +181,11 @@ impl Warp {
             self.begin(core, group, head);
             return false;
         };
+        if let Some(parked) = compare_with_known(target, &mut self.watch.streak, core, head) {
+            self.end(core);
+            group.state = State::Parked(Box::new(parked));
+            return true;
+        }
         let here = target.head == head && target.frame == group.frame && target.mask == group.mask;
         if !here {
             let left =
@@ -145,6 +220,12 @@ impl Warp {
             return false;
         }
         let parked = Parked { reads: std::mem::take(&mut core.spy.reads), timed: core.spy.timed, head };
+        if let Some(streak) = self.watch.streak.take()
+            && !parked.timed
+            && (streak.head, streak.function) == (head, core.code.function.id.0)
+        {
+            core.grid.endless.entry((streak.function, head)).or_default().extend(streak.met);
+        }
         self.end(core);
         self.watch.distance = LEAST;
         self.watch.next = turns + LEAST;
@@ -164,6 +245,30 @@ impl Warp {
         };
         let mut values = Vec::new();
         snapshot(core, &slice, &mut values);
+        let function = core.code.function.id.0;
+        let goes_on = watch.streak.as_ref().is_some_and(|streak| {
+            (streak.function, streak.head, streak.frame) == (function, head, group.frame)
+        });
+        if !goes_on || !slice.pure {
+            let fresh = Streak {
+                function,
+                head,
+                frame: group.frame,
+                since: watch.turns,
+                met: FxHashSet::default(),
+                reads: None,
+            };
+            watch.streak = slice.pure.then_some(fresh);
+        }
+        let long = watch.streak.as_ref().is_some_and(|streak| watch.turns - streak.since > KEYED);
+        let keys = match &slice.of_a_lane {
+            Some(rows) if long => {
+                core.spy.start();
+                core.spy.lanes = Some(Box::new([0; LANES]));
+                Some(Box::new(lane_keys(core, rows)))
+            }
+            _ => None,
+        };
         watch.target = Some(Target {
             head,
             frame: group.frame,
@@ -172,6 +277,7 @@ impl Warp {
             values,
             until: watch.turns + length,
             recording: false,
+            keys,
         });
         watch.next = 0;
     }
