@@ -48,7 +48,7 @@ pub(crate) fn check(
     if suspicious {
         prove_branches(&body, &launch, &uniformity, &mut proved);
         if !proved.is_empty() {
-            uniformity = Uniformity::of(&body, helpers, &launch, &proved);
+            uniformity = uniformity.again(&body, helpers, &launch, &proved);
         }
     }
     let rehearsal = rehearse(&body, &uniformity, &launch);

@@ -5,7 +5,7 @@ mod split;
 
 use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use standstill_kernel_ir::launch::{Comparison as Relation, Expression, LaunchShape, Operator, Variable};
 use standstill_kernel_ir::{
     Arithmetic, ArithmeticFlags, BooleanOperation, Comparison, Instruction, Op, Operand, Operation, Space,
@@ -33,6 +33,8 @@ pub(crate) struct ThreadValues<'a> {
     splits: FxHashMap<ValueId, Option<Split>>,
     /// The same for the first warp alone: what differs there differs in the block, and costs less to see.
     first_warp: Option<Box<ThreadValues<'a>>>,
+    /// Values that were to be proved already.
+    asked: FxHashSet<ValueId>,
 }
 
 impl<'a> ThreadValues<'a> {
@@ -57,8 +59,8 @@ impl<'a> ThreadValues<'a> {
         threads: u32,
         rows: bool,
     ) -> ThreadValues<'a> {
-        let (known, splits) = Default::default();
-        ThreadValues { body, launch, shape, threads, rows, known, splits, first_warp: None }
+        let (known, splits, asked) = Default::default();
+        ThreadValues { body, launch, shape, threads, rows, known, splits, first_warp: None, asked }
     }
 
     /// The value in each thread of the block, where the thread's place and constants determine it.
@@ -170,12 +172,10 @@ impl<'a> ThreadValues<'a> {
             let warp = Self::of_threads(self.body, self.launch, self.shape, WARP_SIZE, self.rows);
             (self.threads > WARP_SIZE).then(|| Box::new(warp))
         });
-        let mut queue = vec![condition];
-        let mut next = 0;
-        while let Some(&value) = queue.get(next) {
-            next += 1;
+        let mut stack = vec![condition];
+        while let Some(value) = stack.pop() {
             let before = uniformity.value(value);
-            if before >= wanted || queue.len() > 256 {
+            if before >= wanted || !self.asked.insert(value) {
                 continue;
             }
             let in_warp =
@@ -187,20 +187,12 @@ impl<'a> ThreadValues<'a> {
             match self.body.definition(value) {
                 Some((_, instruction)) if matches!(instruction.op, Op::Arithmetic(_) | Op::Load(_)) => {
                     for index in 0..usize::from(instruction.operands.sources) {
-                        if let Some(source) = self.body.source_value(instruction, index)
-                            && !queue.contains(&source)
-                        {
-                            queue.push(source);
-                        }
+                        stack.extend(self.body.source_value(instruction, index));
                     }
                 }
                 Some(_) => {}
                 None => {
-                    for &(_, incoming) in self.body.ssa.incoming(value) {
-                        if !queue.contains(&incoming) {
-                            queue.push(incoming);
-                        }
-                    }
+                    stack.extend(self.body.ssa.incoming(value).iter().map(|&(_, incoming)| incoming));
                 }
             }
         }

@@ -39,6 +39,14 @@ pub(crate) type Proved = FxHashMap<ValueId, Agreement>;
 
 /// What is known of a kernel's values and blocks.
 pub(crate) struct Uniformity {
+    state: State,
+    memory: Memory,
+    /// What chooses between the ways into each block.
+    selectors: Selectors,
+}
+
+/// Who agrees on what.
+struct State {
     /// For each value of the SSA view.
     values: Vec<Agreement>,
     /// For each block: who agrees on whether it runs.
@@ -49,22 +57,41 @@ pub(crate) struct Uniformity {
     branches: Vec<Agreement>,
     /// Whether some loop is left by threads at different times.
     diverging_exits: bool,
-    /// What chooses between the ways into each block.
-    selectors: Selectors,
 }
 
 impl Uniformity {
     /// Analyses a kernel. `proved` gives values that were shown by other means to be more uniform than their
     /// operands tell.
     pub(crate) fn of(body: &Body, helpers: &Helpers, launch: &Launch, proved: &Proved) -> Uniformity {
+        Self::find(body, helpers, launch, proved, Memory::of(body), Selectors::of(body))
+    }
+
+    /// The same again, with more proved.
+    pub(crate) fn again(
+        self,
+        body: &Body,
+        helpers: &Helpers,
+        launch: &Launch,
+        proved: &Proved,
+    ) -> Uniformity {
+        Self::find(body, helpers, launch, proved, self.memory, self.selectors)
+    }
+
+    fn find(
+        body: &Body,
+        helpers: &Helpers,
+        launch: &Launch,
+        proved: &Proved,
+        memory: Memory,
+        selectors: Selectors,
+    ) -> Uniformity {
         let count = body.function.blocks.len();
-        let mut state = Uniformity {
+        let mut state = State {
             values: vec![Agreement::Grid; body.ssa.values().len()],
             control: vec![Agreement::Grid; count],
             exits: vec![Agreement::Grid; body.loops.len()],
             branches: vec![Agreement::Grid; count],
             diverging_exits: false,
-            selectors: Selectors::default(),
         };
         let analysis = Analysis {
             body,
@@ -72,11 +99,11 @@ impl Uniformity {
             launch,
             proved,
             single_warp: launch.threads().is_some_and(|threads| threads <= WARP_SIZE),
-            memory: Memory::of(body),
-            selectors: Selectors::of(body),
+            memory,
+            selectors,
         };
         while analysis.pass(&mut state) {}
-        Uniformity { selectors: analysis.selectors, ..state }
+        Uniformity { state, memory: analysis.memory, selectors: analysis.selectors }
     }
 
     /// The branches that choose between the different values that come together in a phi, and that threads
@@ -93,16 +120,30 @@ impl Uniformity {
 
     /// Who agrees on whether a block runs.
     pub(crate) fn control(&self, block: BlockId) -> Agreement {
-        self.control.get(block.0 as usize).copied().unwrap_or(Agreement::Thread)
+        self.state.control(block)
     }
 
     /// Who agrees on the condition at the end of a block.
     pub(crate) fn branch(&self, block: BlockId) -> Agreement {
-        self.branches.get(block.0 as usize).copied().unwrap_or(Agreement::Thread)
+        self.state.branch(block)
     }
 
     /// Who agrees on a value.
     pub(crate) fn value(&self, value: ValueId) -> Agreement {
+        self.state.value(value)
+    }
+}
+
+impl State {
+    fn control(&self, block: BlockId) -> Agreement {
+        self.control.get(block.0 as usize).copied().unwrap_or(Agreement::Thread)
+    }
+
+    fn branch(&self, block: BlockId) -> Agreement {
+        self.branches.get(block.0 as usize).copied().unwrap_or(Agreement::Thread)
+    }
+
+    fn value(&self, value: ValueId) -> Agreement {
         self.values.get(value.0 as usize).copied().unwrap_or(Agreement::Thread)
     }
 }
@@ -120,7 +161,7 @@ struct Analysis<'a> {
 
 impl Analysis<'_> {
     /// One sweep in reverse post-order; whether anything sank.
-    fn pass(&self, state: &mut Uniformity) -> bool {
+    fn pass(&self, state: &mut State) -> bool {
         let mut changed = false;
         for &block in self.body.flow.reverse_postorder() {
             changed |= self.sink_control(state, block);
@@ -138,7 +179,7 @@ impl Analysis<'_> {
         changed
     }
 
-    fn sink_control(&self, state: &mut Uniformity, block: BlockId) -> bool {
+    fn sink_control(&self, state: &mut State, block: BlockId) -> bool {
         let mut agreement = Agreement::Grid;
         for &branch in self.body.control_dependence.branches(block) {
             agreement = agreement.min(state.branch(branch)).min(state.control(branch));
@@ -146,7 +187,7 @@ impl Analysis<'_> {
         sink(&mut state.control, block.0 as usize, agreement)
     }
 
-    fn phi(&self, state: &Uniformity, block: BlockId, value: ValueId) -> Agreement {
+    fn phi(&self, state: &State, block: BlockId, value: ValueId) -> Agreement {
         let incoming = self.body.ssa.incoming(value);
         let mut agreement = Agreement::Grid;
         for &(from, from_value) in incoming {
@@ -168,7 +209,7 @@ impl Analysis<'_> {
     }
 
     /// Who agrees on what an operand reads in `block`.
-    fn operand(&self, state: &Uniformity, block: BlockId, position: u32, operand: Operand) -> Agreement {
+    fn operand(&self, state: &State, block: BlockId, position: u32, operand: Operand) -> Agreement {
         match operand {
             Operand::Register(_) | Operand::Negated(_) | Operand::Address { .. } => {
                 self.body.ssa.at(position).map_or(Agreement::Grid, |value| self.use_of(state, block, value))
@@ -180,7 +221,7 @@ impl Analysis<'_> {
 
     /// Who agrees on a value as `block` reads it: behind a loop that threads leave at different times,
     /// each has the value of its own last round.
-    fn use_of(&self, state: &Uniformity, block: BlockId, value: ValueId) -> Agreement {
+    fn use_of(&self, state: &State, block: BlockId, value: ValueId) -> Agreement {
         let mut agreement = state.value(value);
         if agreement == Agreement::Thread || !state.diverging_exits {
             return agreement;
@@ -245,7 +286,7 @@ impl Analysis<'_> {
 
     fn instruction(
         &self,
-        state: &mut Uniformity,
+        state: &mut State,
         block: BlockId,
         id: InstructionId,
         instruction: &Instruction,
@@ -345,7 +386,7 @@ impl Analysis<'_> {
         (covers && block_index).then_some(Agreement::Cluster)
     }
 
-    fn load(&self, state: &Uniformity, id: InstructionId, access: Access, address: Agreement) -> Agreement {
+    fn load(&self, state: &State, id: InstructionId, access: Access, address: Agreement) -> Agreement {
         match access.space {
             Space::Param | Space::Const => return address,
             Space::Local => return self.local_slot(state, id).min(address),
@@ -358,7 +399,7 @@ impl Analysis<'_> {
     }
 
     /// Who agrees on a slot of the thread's own stack: those who agree on all that is stored to it.
-    fn local_slot(&self, state: &Uniformity, load: InstructionId) -> Agreement {
+    fn local_slot(&self, state: &State, load: InstructionId) -> Agreement {
         let slot = self.body.base(load);
         if slot == Base::Unknown {
             return Agreement::Thread;
@@ -391,11 +432,11 @@ impl Analysis<'_> {
         }
     }
 
-    fn condition(&self, state: &Uniformity, block: BlockId) -> Agreement {
+    fn condition(&self, state: &State, block: BlockId) -> Agreement {
         self.body.ssa.terminator(block).map_or(Agreement::Grid, |value| self.use_of(state, block, value))
     }
 
-    fn terminator(&self, state: &mut Uniformity, block: BlockId) -> bool {
+    fn terminator(&self, state: &mut State, block: BlockId) -> bool {
         let Some(ends) = self.body.function.blocks.get(block.0 as usize) else { return false };
         let agreement = match ends.terminator {
             Terminator::Branch { .. } => self.condition(state, block),
