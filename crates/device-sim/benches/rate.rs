@@ -44,5 +44,7 @@ fn main() {
     measure("st.shared", &"st.shared.f32 [%r5], %f1;".repeat(16));
     measure("ld.shared + fma", &"ld.shared.f32 %f4, [%r5]; fma.rn.f32 %f3, %f4, %f2, %f3;".repeat(8));
     measure("setp, selp", &"setp.lt.s32 %p2, %r8, %r2; selp.b32 %r8, %r2, %r4, %p2;".repeat(8));
+    measure("red.shared.add", &"red.shared.add.u32 [%r5], %r2;".repeat(8));
+    measure("shfl", &"shfl.sync.bfly.b32 %r8, %r2, 3, 31, -1;".repeat(8));
     measure("bare loop", "");
 }

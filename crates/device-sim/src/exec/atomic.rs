@@ -3,12 +3,68 @@
 use std::sync::Arc;
 
 use standstill_kernel_ir::evaluate::atomic;
-use standstill_kernel_ir::{AtomicOperation, Op, Space};
+use standstill_kernel_ir::{Access, AtomicOperation, Op, Space, Type};
 
 use super::core::{Core, Step, lanes};
 use crate::address;
-use crate::decode::code::Micro;
+use crate::decode::code::{LANES, Micro, Whole};
 use crate::fault::FaultKind;
+
+/// The same where all lanes' places lie in one region, as they mostly do. Nothing has happened when it gives false.
+fn quick(core: &mut Core<'_>, whole: &Whole, access: Access, operation: AtomicOperation) -> bool {
+    if core.spy.recording || core.active == 0 {
+        return false;
+    }
+    let (ty, bytes) = (access.ty, u64::from(access.ty.bytes()));
+    let first = core.read(whole.source(0), core.active.trailing_zeros() as usize);
+    let in_window = (address::PARAMETERS..address::SHARED_END).contains(&first);
+    let shared = matches!(access.space, Space::Shared | Space::SharedCluster);
+    let (region, start) = match access.space {
+        _ if shared || (access.space == Space::Generic && in_window) => {
+            (Arc::clone(&core.block.shared), address::SHARED)
+        }
+        Space::Global | Space::Generic => match core.grid.cached(first) {
+            Some(found) => (Arc::clone(&found.region), found.address),
+            None => return false,
+        },
+        _ => return false,
+    };
+    let space = if start == address::SHARED { Space::Shared } else { access.space };
+    let mut offsets = [0; LANES];
+    for lane in lanes(core.active) {
+        let at = core.read(whole.source(0), lane);
+        let at = if shared { at & 0xffff_ffff } else { at };
+        let offset = at.wrapping_sub(start);
+        let inside = offset.checked_add(bytes).is_some_and(|end| end <= region.len() as u64);
+        if !inside || !at.is_multiple_of(bytes) {
+            return false;
+        }
+        offsets[lane] = offset as usize;
+    }
+    let adds = operation == AtomicOperation::Add && matches!(ty, Type::U32 | Type::S32);
+    if !adds && atomic::atomic(operation, ty, space, 0, 0, 0).is_none() {
+        return false;
+    }
+    for lane in lanes(core.active) {
+        let operand = core.read(whole.source(1), lane);
+        let offset = offsets[lane];
+        let old = if adds {
+            region.update(offset, |old: u32| old.wrapping_add(operand as u32)).map(u64::from)
+        } else {
+            let second = match operation {
+                AtomicOperation::CompareExchange => core.read(whole.source(2), lane),
+                _ => 0,
+            };
+            let change = |old: u64| atomic::atomic(operation, ty, space, old, operand, second).unwrap_or(old);
+            match bytes {
+                4 => region.update(offset, |old: u32| change(old.into()) as u32).map(u64::from),
+                _ => region.update(offset, change),
+            }
+        };
+        core.write(whole.destination(0), lane, old.unwrap_or_default());
+    }
+    true
+}
 
 /// `atom` and `red`: lanes one after the other.
 pub(crate) fn atomic(core: &mut Core<'_>, op: &Micro) -> Step {
@@ -20,6 +76,9 @@ pub(crate) fn atomic(core: &mut Core<'_>, op: &Micro) -> Step {
         return core.fail(FaultKind::NotSupported(format!("an atomic on {ty:?}")), 0);
     }
     let elements = usize::from(access.elements.max(1));
+    if elements == 1 && bytes >= 4 && quick(core, whole, access, operation) {
+        return Step::Next;
+    }
     for lane in lanes(core.active) {
         let address = core.read(whole.source(0), lane);
         for element in 0..elements {

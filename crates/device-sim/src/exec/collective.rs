@@ -30,8 +30,11 @@ fn masks(core: &Core<'_>, mask: Place) -> [u32; LANES] {
 
 /// The running lanes by team, when all teams are complete.
 fn teams(core: &mut Core<'_>, mask: Place) -> Result<Teams, Step> {
-    let masks = masks(core, mask);
     let live = !core.spare;
+    if mask.is_some() && mask.slot.is_constant() && core.read(mask, 0) as u32 & live == core.active {
+        return Ok(smallvec::smallvec![core.active]);
+    }
+    let masks = masks(core, mask);
     let mut teams = Teams::new();
     let mut rest = core.active;
     while rest != 0 {
@@ -108,6 +111,19 @@ fn row(core: &Core<'_>, place: Place) -> Row64 {
 pub(crate) fn shuffle(core: &mut Core<'_>, op: &Micro) -> Step {
     together(core, op, 3, |core, whole, team| {
         let Op::Shuffle(mode) = whole.op else { return };
+        let (value, into) = (whole.source(0), whole.destination(0));
+        let plain = value.plane == Plane::Narrow && into.is_some() && into.ty.bits() == 32;
+        if plain && !whole.destination(1).is_some() {
+            let values = *core.narrow(value.slot);
+            let mut moved = *core.narrow(into.slot);
+            for lane in lanes(team) {
+                let (by, clamp) = (core.read(whole.source(1), lane), core.read(whole.source(2), lane));
+                let (from, _) = warp::shuffle_source(mode, lane as u32, by, clamp);
+                moved[lane] = values[from % LANES];
+            }
+            *core.narrow_mut(into.slot) = moved;
+            return;
+        }
         let values = row(core, whole.source(0));
         for lane in lanes(team) {
             let (by, clamp) = (core.read(whole.source(1), lane), core.read(whole.source(2), lane));
