@@ -19,6 +19,8 @@ use crate::transfer;
 const STANDING: Duration = Duration::from_secs(2);
 /// After this long a parked device is told of.
 const TOLD_AFTER: Duration = Duration::from_secs(1);
+/// A program that has not called for so long does something else meanwhile.
+const QUIET: Duration = Duration::from_millis(1);
 /// Between two looks at memory that the host may write while the device is parked.
 const SHORTEST_LOOK: Duration = Duration::from_micros(100);
 const LONGEST_LOOK: Duration = Duration::from_millis(5);
@@ -43,6 +45,8 @@ pub struct Machine {
     work: Condvar,
     /// The program's threads wait here.
     done: Condvar,
+    /// The device thread gives way here to the program's threads.
+    quiet: Condvar,
 }
 
 /// What a thread of the program waits for.
@@ -69,6 +73,8 @@ struct State {
     seen: HashSet<LaunchRecord>,
     next_stream: u64,
     next_event: u64,
+    /// When a thread of the program last called, or came back from waiting.
+    active: Option<Instant>,
 }
 
 impl State {
@@ -93,6 +99,7 @@ impl Machine {
             state: Mutex::default(),
             work: Condvar::new(),
             done: Condvar::new(),
+            quiet: Condvar::new(),
         }));
         machine.journal.write(&Record::Started { process, card: card.device.name.to_owned() });
         let thread = |name: &str, run: fn(&Machine)| {
@@ -253,6 +260,7 @@ impl Machine {
             self.note_launch(&mut state, launch);
         }
         let id = insert(&mut state.queue, work);
+        state.active = Some(Instant::now());
         drop(state);
         if let (Some(observer), Some(work)) = (&self.observer, observed) {
             observer.submitted(id, stream, &work);
@@ -335,6 +343,7 @@ impl Machine {
         let thread = host::thread_number();
         let mut state = self.lock();
         state.waiting.insert(thread, until);
+        self.quiet.notify_all();
         let result = loop {
             if let Some(status) = state.broken {
                 break Err(status);
@@ -346,6 +355,7 @@ impl Machine {
             state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
         };
         state.waiting.remove(&thread);
+        state.active = Some(Instant::now());
         result
     }
 
@@ -409,6 +419,7 @@ impl Machine {
         let mut runs: Vec<(OperationId, Box<dyn Run>)> = Vec::new();
         let mut parked = Parked::default();
         loop {
+            self.give_way();
             let began = self.begin_ready(&mut runs);
             let moved = self.advance(&mut runs);
             if began || moved {
@@ -424,6 +435,17 @@ impl Machine {
                 continue;
             }
             parked = self.stand(state, &mut runs, parked);
+        }
+    }
+
+    /// Lets the program go on as long as none of its threads waits and one was active lately. So what runs beside
+    /// what does not depend on how fast the program submits it, and runs are repeatable.
+    fn give_way(&self) {
+        let mut state = self.lock();
+        while !state.queue.is_empty() && state.waiting.values().all(|until| state.holds(*until)) {
+            let still = state.active.map_or(QUIET, |active| active.elapsed());
+            let Some(left) = QUIET.checked_sub(still).filter(|left| !left.is_zero()) else { return };
+            state = self.quiet.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 

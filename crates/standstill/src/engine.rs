@@ -126,6 +126,18 @@ fn source_line(sources: &dyn Sources, file: &str, line: u32) -> Option<String> {
     sources.text(file)?.line(line).map(str::to_owned)
 }
 
+/// What the source calls the parameters of the kernels in a PTX text, by kernel and position.
+pub(crate) fn with_parameter_names(
+    text: &str,
+    sources: &(dyn Sources + Sync),
+    use_names: &mut dyn FnMut(&dyn Fn(&str, u32) -> Option<String>),
+) {
+    let module = standstill_ptx::parse(text);
+    let lowering = Lowering::new(&module);
+    let names = ParameterNames { lowering: &lowering, sources, headers: OnceLock::new() };
+    use_names(&|symbol, position| names.name(symbol, position));
+}
+
 /// Names of kernels' parameters: those of the source where it can be read, else those of the PTX where a
 /// person chose them.
 struct ParameterNames<'a, 'm> {

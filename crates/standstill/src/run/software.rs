@@ -3,6 +3,7 @@
 mod journal;
 mod library;
 mod merge;
+mod names;
 mod stand_in;
 
 use std::ffi::{OsStr, OsString};

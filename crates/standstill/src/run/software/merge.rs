@@ -11,9 +11,10 @@ use standstill_report::{InputError, Kernel, Report, Sources, merge};
 use super::super::report::is_text;
 use super::RunArgs;
 use super::journal::{LaunchedModule, Told};
+use super::names::rename;
 use crate::check::{is_allowed, readers_path, rename_files};
 use crate::disk::DiskSources;
-use crate::engine::{Request, analyse};
+use crate::engine::{Request, analyse, with_parameter_names};
 use crate::output::say;
 
 /// A kernel is checked for at most this many different launches.
@@ -105,6 +106,13 @@ fn check(
         platform: arguments.verdict.platform.platform(),
         is_main: &|file| main.is_some() && std::fs::canonicalize(file).ok() == main,
         sources,
+    });
+    let seen = |finding: &&mut Finding| module.launches.iter().any(|launch| launch.kernel == finding.kernel);
+    with_parameter_names(&module.text, sources, &mut |names| {
+        for finding in findings.iter_mut().filter(seen) {
+            let kernel = finding.kernel.clone();
+            rename(finding, &|position| names(&kernel, position));
+        }
     });
     let kernel = |symbol| Kernel { input: shown.to_owned(), symbol };
     report.kernels.extend(analysis.kernels.into_iter().map(kernel));
