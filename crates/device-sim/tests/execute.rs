@@ -134,3 +134,73 @@ fn calls_and_recursion() {
     let expected: Vec<u32> = (0..40).map(|i| fib(i % 11)).collect();
     Case::new(text).gives(1, 40, &expected);
 }
+
+#[test]
+fn a_seed_decides_everything() {
+    // A race: the last of several unordered stores, and what each thread saw before its own.
+    let case = Case::new(
+        "mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mad.lo.u32 %r3, %r2, 64, %r1; mul.wide.u32 %d1, %r3, 4;
+         add.s64 %d2, %d0, %d1; mov.u32 %r9, 0;
+         L: ld.global.u32 %r4, [%d0]; add.u32 %r4, %r4, 1; st.global.u32 [%d0], %r4; st.global.u32 [%d2+64], %r4;
+         add.u32 %r9, %r9, 1; setp.lt.u32 %p1, %r9, %r1; @%p1 bra L; ret;",
+    );
+    let run = |seed| {
+        case.device.memory().fill(case.buffer, &[0], 4 * common::WORDS as u64).unwrap();
+        let mut request = case.request(4, 64);
+        (request.seed, request.schedule) = (seed, Schedule::Random);
+        let mut grid = case.grid(request);
+        assert_eq!(finish(&mut grid), Progress::Finished);
+        (case.words(400), grid.statistics())
+    };
+    assert_eq!(run(7), run(7));
+    assert_ne!(run(7).0, run(8).0);
+}
+
+#[test]
+fn grids_run_beside_each_other() {
+    // The first waits for what the second writes.
+    let waits = Case::new(
+        "L: ld.volatile.global.u32 %r1, [%d0]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L; st.global.u32 [%d0+4], %r1; ret;",
+    );
+    let mut first = waits.grid(waits.request(2, 32));
+    assert_eq!(finish(&mut first), Progress::Parked);
+    let text = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p0)\n{\n\
+        .reg .b64 %d<3>; ld.param.u64 %d0, [p0]; st.global.u32 [%d0], 3; ret;\n}\n";
+    let syntax = Box::leak(Box::new(standstill_ptx::parse(text)));
+    let program = std::sync::Arc::new(standstill_ptx::Lowering::new(syntax));
+    let module = waits.device.load(program, &[]).unwrap();
+    let mut request = waits.request(1, 1);
+    request.kernel = module.kernel("k").unwrap();
+    let mut second = waits.device.launch(&module, request).unwrap();
+    assert_eq!(finish(&mut second), Progress::Finished);
+    assert_eq!(finish(&mut first), Progress::Finished);
+    assert_eq!(waits.words(2), [3, 3]);
+}
+
+#[test]
+fn launches_beyond_the_card_are_refused() {
+    let case = Case::new("ret;");
+    let refused = |change: &dyn Fn(&mut standstill_device_sim::LaunchRequest)| {
+        let mut request = case.request(1, 32);
+        change(&mut request);
+        case.device.launch(&case.module, request).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused(&|request| request.block = [1025, 1, 1]),
+        "invalid block [1025, 1, 1]: an extent is beyond the card's limit"
+    );
+    assert_eq!(refused(&|request| request.grid = [0, 1, 1]), "invalid grid [0, 1, 1]: an extent is zero");
+    assert_eq!(
+        refused(&|request| request.dynamic_shared = 240 << 10),
+        "one block needs 32 threads of 32 registers and 245760 bytes of shared memory: more than a multiprocessor \
+         of the h200 has"
+    );
+    assert_eq!(
+        refused(&|request| (request.cooperative, request.grid) = (true, [5000, 1, 1])),
+        "a cooperative launch of 5000 blocks: only 4224 are resident at once on the h200"
+    );
+    assert_eq!(
+        refused(&|request| request.parameters.truncate(4)),
+        "4 bytes of parameters given, the kernel takes 8"
+    );
+}

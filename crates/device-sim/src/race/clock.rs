@@ -1,0 +1,178 @@
+//! What a thread knows of the past of others.
+//!
+//! Times are numbers of one counter of the grid, so that one number can stand for all threads of a warp or a
+//! block that have met: «everything of theirs up to then».
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::decode::code::LANES;
+
+/// A thread, by where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Thread {
+    pub(crate) block: u32,
+    /// In its block. One past the last warp stand the copies that the block's threads have issued.
+    pub(crate) warp: u32,
+    pub(crate) lane: u32,
+}
+
+/// What is known of a warp.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct OfWarp {
+    all: u32,
+    lanes: Option<Box<[u32; LANES]>>,
+}
+
+impl OfWarp {
+    fn of(&self, lane: u32) -> u32 {
+        let own = self.lanes.as_ref().map_or(0, |lanes| lanes[lane as usize % LANES]);
+        own.max(self.all)
+    }
+
+    fn raise(&mut self, lane: u32, time: u32) {
+        if time > self.all {
+            let lanes = self.lanes.get_or_insert_with(|| Box::new([0; LANES]));
+            let known = &mut lanes[lane as usize % LANES];
+            *known = time.max(*known);
+        }
+    }
+
+    fn join(&mut self, other: &OfWarp) {
+        self.all = self.all.max(other.all);
+        if let Some(lanes) = &other.lanes {
+            for (lane, &time) in lanes.iter().enumerate() {
+                if time > 0 {
+                    self.raise(lane as u32, time);
+                }
+            }
+        }
+    }
+}
+
+/// What is known of a block.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct OfBlock {
+    /// Of all its threads.
+    all: u32,
+    /// Of warps, by their number.
+    warps: Vec<(u32, OfWarp)>,
+}
+
+impl OfBlock {
+    fn of(&self, warp: u32, lane: u32, copies: u32) -> u32 {
+        let all = if warp == copies { 0 } else { self.all };
+        match self.warps.binary_search_by_key(&warp, |(warp, _)| *warp) {
+            Ok(at) => self.warps.get(at).map_or(all, |(_, known)| known.of(lane).max(all)),
+            Err(_) => all,
+        }
+    }
+
+    fn warp(&mut self, warp: u32) -> Option<&mut OfWarp> {
+        let at = match self.warps.binary_search_by_key(&warp, |(warp, _)| *warp) {
+            Ok(at) => at,
+            Err(at) => {
+                self.warps.insert(at, (warp, OfWarp::default()));
+                at
+            }
+        };
+        self.warps.get_mut(at).map(|(_, known)| known)
+    }
+
+    fn join(&mut self, other: &OfBlock) {
+        self.all = self.all.max(other.all);
+        for (warp, known) in &other.warps {
+            if let Some(own) = self.warp(*warp) {
+                own.join(known);
+            }
+        }
+    }
+}
+
+/// What a thread of a block knows.
+#[derive(Debug, Clone)]
+pub(crate) struct Clock {
+    block: u32,
+    /// The number that stands for the copies of a block.
+    copies: u32,
+    own: OfBlock,
+    others: Option<Arc<FxHashMap<u32, OfBlock>>>,
+}
+
+impl Clock {
+    /// Nothing, of a block with this many warps.
+    pub(crate) fn new(block: u32, warps: u32) -> Clock {
+        Clock { block, copies: warps, own: OfBlock::default(), others: None }
+    }
+
+    /// Up to when a thread's past is known.
+    #[inline]
+    pub(crate) fn of(&self, thread: Thread) -> u32 {
+        if thread.block == self.block {
+            return self.own.of(thread.warp, thread.lane, self.copies);
+        }
+        let other = self.others.as_ref().and_then(|others| others.get(&thread.block));
+        other.map_or(0, |other| other.of(thread.warp, thread.lane, self.copies))
+    }
+
+    /// Learns of a thread's past up to a time.
+    pub(crate) fn raise(&mut self, thread: Thread, time: u32) {
+        let known = if thread.block == self.block {
+            &mut self.own
+        } else {
+            Arc::make_mut(self.others.get_or_insert_default()).entry(thread.block).or_default()
+        };
+        if let Some(warp) = known.warp(thread.warp) {
+            warp.raise(thread.lane, time);
+        }
+    }
+
+    /// Learns of lanes of a warp of the own block; `whole` when they are all that it has.
+    pub(crate) fn raise_warp(&mut self, warp: u32, mask: u32, times: &[u32; LANES], whole: bool) {
+        let Some(known) = self.own.warp(warp) else { return };
+        let first = times[mask.trailing_zeros() as usize % LANES];
+        let lanes = || crate::exec::core::lanes(mask);
+        if whole && lanes().all(|lane| times[lane] == first) {
+            known.all = known.all.max(first);
+            known.lanes = None;
+            return;
+        }
+        for lane in lanes() {
+            known.raise(lane as u32, times[lane]);
+        }
+    }
+
+    /// Learns of everything that all threads of the own block did up to a time.
+    pub(crate) fn raise_block(&mut self, time: u32) {
+        self.own.all = self.own.all.max(time);
+        let copies = self.copies;
+        self.own.warps.retain(|(warp, _)| *warp == copies);
+    }
+
+    /// Learns what another one knows.
+    pub(crate) fn join(&mut self, other: &Clock) {
+        if other.block == self.block {
+            self.own.join(&other.own);
+        } else {
+            let others = Arc::make_mut(self.others.get_or_insert_default());
+            others.entry(other.block).or_default().join(&other.own);
+        }
+        let Some(theirs) = &other.others else { return };
+        if self.others.as_ref().is_some_and(|others| Arc::ptr_eq(others, theirs)) {
+            return;
+        }
+        if self.others.is_none() && other.block == self.block {
+            self.others = Some(Arc::clone(theirs));
+            return;
+        }
+        let others = Arc::make_mut(self.others.get_or_insert_default());
+        for (block, known) in theirs.iter() {
+            if *block == self.block {
+                self.own.join(known);
+            } else {
+                others.entry(*block).or_default().join(known);
+            }
+        }
+    }
+}
