@@ -290,3 +290,18 @@ fn warps_in_one_long_loop_are_decided_once() {
     assert_eq!(standstill.threads, 256);
     assert_eq!(standstill.finding.rule, standstill_findings::Rule::NonTerminatingLoop);
 }
+
+#[test]
+fn a_clock_that_does_not_help_is_possible_at_most() {
+    // The time is only kept in mind, and compared with a limit that it never reaches.
+    let case = Case::new(
+        "mov.u64 %d1, %clock64;
+         L:
+         #4 mov.u64 %d2, %clock64; sub.s64 %d3, %d2, %d1; setp.lt.u64 %p1, %d3, -1;
+         ld.volatile.global.u32 %r1, [%d0]; setp.eq.u32 %p2, %r1, 0; and.pred %p3, %p1, %p2; @%p3 bra L; ret;",
+    );
+    let mut grid = case.grid(case.request(1, 32));
+    assert_eq!(finish(&mut grid), Progress::Parked);
+    let finding = grid.standstill(None).unwrap().finding;
+    assert!(matches!(finding.known, standstill_findings::Known::Possible { .. }));
+}

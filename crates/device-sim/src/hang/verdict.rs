@@ -32,7 +32,12 @@ impl Grid {
             Judged { grid: self, parties: &parties, described: &described, writes: &writes, exited, ended };
         let mut finding = judged.judge(next, blocks);
         finding.kernel = self.kernel().to_owned();
+        let timed = parties.iter().any(|party| matches!(party.first.why, Why::Time));
         finding.known = match outside {
+            // Time never repeats, so that this can never be certain.
+            None if timed => Known::Possible {
+                reason: "a loop reads the clock, and did not end however late it got".to_owned(),
+            },
             None => Known::Observed,
             Some(reason) => Known::Possible { reason: reason.to_owned() },
         };
