@@ -80,6 +80,11 @@ pub struct Grid {
     schedule: Schedule,
     random: u64,
     work: u64,
+    /// All blocks start before anything runs.
+    at_once: bool,
+    /// There was no room for another block.
+    full: bool,
+    turns: u64,
     /// Turns until parked warps are looked at.
     until_look: u64,
     /// How far the clock jumps when everybody waits for time.

@@ -16,6 +16,10 @@ use crate::memory::region::Region;
 const TURN: u64 = 2000;
 /// Parked warps are looked at after this many turns, or as many as there are blocks.
 const LOOK: u64 = 64;
+/// Blocks start as long as fewer warps than this can run, and one more after so many turns.
+const FEW: usize = 16;
+const FEW_AT_RANDOM: usize = 64;
+const START_ANYWAY: u64 = 16;
 /// The clock never jumps further than this at once.
 const FURTHEST: u64 = 1 << 40;
 
@@ -36,7 +40,10 @@ impl Grid {
         }
         self.shared.refresh();
         let end = self.shared.clock.saturating_add(budget);
-        self.start_blocks();
+        self.full = false;
+        if self.at_once || matches!(self.schedule, Schedule::Chosen(_)) {
+            self.start_blocks(u64::MAX);
+        }
         loop {
             if self.ended == self.blocks {
                 return Progress::Finished;
@@ -77,6 +84,14 @@ impl Grid {
     /// One warp's turn; false when none can run.
     fn turn(&mut self) -> Result<bool, Box<crate::fault::Fault>> {
         let random = matches!(self.schedule, Schedule::Random);
+        // Blocks start when those that run leave the machine time: that keeps what they touch near. But one starts
+        // now and then in any case, since those that run may poll for it without ever standing still.
+        self.turns += 1;
+        let few = if random { FEW_AT_RANDOM } else { FEW };
+        let wanted = self.ready.len() < few || self.turns.is_multiple_of(START_ANYWAY);
+        if wanted && !self.full && self.next_block < self.blocks {
+            self.start_blocks(1);
+        }
         let limit = if random { 1 + self.draw() % 300 } else { TURN };
         if random && self.ready.len() > 1 {
             let index = (self.draw() % self.ready.len() as u64) as usize;
@@ -228,7 +243,7 @@ impl Grid {
             }
         }
         if dead {
-            self.start_blocks();
+            self.full = false;
         }
     }
 
@@ -278,7 +293,7 @@ impl Grid {
 
     /// Nobody can run: perhaps memory has changed, room was left, or somebody waits for time.
     fn pause(&mut self) -> Pause {
-        if self.release(true) || self.wake(false) || self.start_blocks() {
+        if self.release(true) || self.wake(false) || self.start_blocks(1) {
             self.jump = 1000;
             return Pause::Woken;
         }
@@ -299,13 +314,18 @@ impl Grid {
         Pause::Parked
     }
 
-    /// Starts blocks as long as there is room for a whole cluster; true when one was started.
-    pub(super) fn start_blocks(&mut self) -> bool {
+    /// Starts so many clusters, as long as there is room for a whole one; true when one was started.
+    pub(super) fn start_blocks(&mut self, most: u64) -> bool {
         let mut started = false;
-        while self.next_block < self.blocks {
+        let mut left = most;
+        while self.next_block < self.blocks && left > 0 {
+            left -= 1;
             let count = self.cluster_blocks as usize;
             let device = Arc::clone(&self.shared.device);
-            let Some(places) = device.take_room(count, self.per_multiprocessor) else { break };
+            let Some(places) = device.take_room(count, self.per_multiprocessor) else {
+                self.full = true;
+                break;
+            };
             if !self.start_cluster(&places) {
                 for place in places {
                     device.give_room(place, self.per_multiprocessor);

@@ -1,0 +1,343 @@
+//! Races: two accesses of the same byte, at least one of them a write, that nothing orders.
+//!
+//! Belongs here: who knows of whose past (happens-before, PTX ISA «Memory Consistency Model»), the shadow of
+//! memory, and the name of what is found. Does not belong here: executing anything; the engine tells what it does.
+//!
+//! Verdicts come from order, not from the values that a run happened to give.
+#![allow(clippy::needless_range_loop, reason = "several rows are walked lane by lane, in step")]
+
+mod atomics;
+mod clock;
+mod copies;
+mod life;
+mod marks;
+mod meetings;
+mod observe;
+mod pairs;
+mod phases;
+mod report;
+mod shadow;
+mod sync;
+mod threads;
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use standstill_findings::Rule;
+use standstill_kernel_ir::Scope;
+
+use clock::{Clock, Thread};
+pub(crate) use meetings::Meeting;
+pub(crate) use observe::{after, before};
+use shadow::{Mark, NOBODY, Shadow};
+use sync::Variable;
+use threads::WarpState;
+
+/// A time that has not come: the access is still under way.
+const UNDER_WAY: u32 = u32::MAX;
+/// Different faults that are kept.
+const MOST_FOUND: usize = 256;
+
+/// Which memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Memory {
+    Global,
+    /// The shared memory of a block.
+    Shared(u32),
+}
+
+/// A place in the code that accesses memory.
+#[derive(Debug, Clone, Copy)]
+struct Site {
+    function: u32,
+    position: u32,
+    /// The scope of a strong access.
+    strong: Option<Scope>,
+    write: bool,
+    /// Part of an asynchronous copy.
+    copies: bool,
+}
+
+/// What a block's threads have done.
+struct BlockState {
+    shadow: Shadow,
+    warps: Vec<WarpState>,
+    barriers: FxHashMap<u32, Clock>,
+    hints: Vec<sync::Hint>,
+    threads: u32,
+}
+
+/// A fault that was found.
+#[derive(Debug, Clone)]
+struct Found {
+    rule: Rule,
+    /// Where it points, and the other access.
+    site: u32,
+    other: u32,
+    /// The synchronisation that is missing something, where it is neither.
+    cause: Option<u32>,
+    me: u32,
+    them: u32,
+    memory: Memory,
+    address: u64,
+    count: u64,
+}
+
+/// Everything that is known of a grid's accesses.
+pub(crate) struct Race {
+    /// Warps of a block.
+    warps: u32,
+    threads: u32,
+    /// Blocks of a cluster.
+    cluster: [u32; 3],
+    grid: [u32; 3],
+    now: u32,
+    blocks: FxHashMap<u32, BlockState>,
+    global: Shadow,
+    sites: Vec<Site>,
+    site_numbers: FxHashMap<(u32, u32), u32>,
+    variables: FxHashMap<(Memory, u64), Variable>,
+    phases: FxHashMap<(Memory, u64), phases::Phases>,
+    clusters: FxHashMap<u32, meetings::ClusterState>,
+    life: FxHashMap<(Memory, u64), life::Life>,
+    pairs: FxHashMap<u32, Arc<pairs::Pairs>>,
+    found: FxHashMap<(Rule, u32, u32), Found>,
+    order: Vec<(Rule, u32, u32)>,
+    saved: observe::Saved,
+    seen_pairs: FxHashSet<u32>,
+}
+
+/// The thread that acts.
+#[derive(Debug, Clone)]
+struct Actor {
+    thread: Thread,
+    number: u32,
+    time: u32,
+    clock: Arc<Clock>,
+}
+
+impl Actor {
+    /// Whether what the mark stands for is behind this thread.
+    #[inline]
+    fn is_behind(&self, mark: Mark, warps: u32) -> bool {
+        mark.thread == self.number || mark.time <= self.clock.of(thread_of(mark.thread, warps))
+    }
+}
+
+/// The thread with a number.
+#[inline]
+fn thread_of(number: u32, warps: u32) -> Thread {
+    let (warp, lane) = (number / 32, number % 32);
+    Thread { block: warp / (warps + 1), warp: warp % (warps + 1), lane }
+}
+
+impl Race {
+    /// For a grid of this shape; `None` when it has too many threads to number.
+    pub(crate) fn new(grid: [u32; 3], threads: u32, cluster: [u32; 3]) -> Option<Box<Race>> {
+        let warps = threads.div_ceil(32);
+        let blocks = grid.iter().fold(1u64, |all, &extent| all.saturating_mul(extent.into()));
+        if blocks.saturating_mul(u64::from(warps) + 1) >= u64::from(u32::MAX / 32 - 1) {
+            return None;
+        }
+        Some(Box::new(Race {
+            warps,
+            threads,
+            cluster,
+            grid,
+            now: 1,
+            blocks: FxHashMap::default(),
+            global: Shadow::default(),
+            sites: Vec::new(),
+            site_numbers: FxHashMap::default(),
+            variables: FxHashMap::default(),
+            phases: FxHashMap::default(),
+            clusters: FxHashMap::default(),
+            life: FxHashMap::default(),
+            pairs: FxHashMap::default(),
+            found: FxHashMap::default(),
+            order: Vec::new(),
+            saved: observe::Saved::default(),
+            seen_pairs: FxHashSet::default(),
+        }))
+    }
+
+    /// The next time.
+    fn tick(&mut self) -> u32 {
+        self.now = self.now.saturating_add(1).min(UNDER_WAY - 1);
+        self.now
+    }
+
+    fn number(&self, thread: Thread) -> u32 {
+        (thread.block * (self.warps + 1) + thread.warp) * 32 + thread.lane
+    }
+
+    /// The state of a block, made when it is first seen.
+    fn block(&mut self, index: u32) -> &mut BlockState {
+        let (warps, threads) = (self.warps, self.threads);
+        let now = &mut self.now;
+        self.blocks.entry(index).or_insert_with(|| {
+            *now += 1;
+            let clock = Arc::new(Clock::new(index, warps));
+            let warp = |warp: u32| WarpState::new(&clock, (threads - warp * 32).min(32), *now);
+            BlockState {
+                shadow: Shadow::default(),
+                warps: (0..warps).map(warp).collect(),
+                barriers: FxHashMap::default(),
+                hints: Vec::new(),
+                threads,
+            }
+        })
+    }
+
+    /// Forgets a block that has ended.
+    pub(crate) fn forget(&mut self, index: u32) {
+        self.blocks.remove(&index);
+    }
+
+    /// A lane as the one that acts.
+    fn actor(&mut self, block: u32, warp: u32, lane: usize) -> Option<Actor> {
+        let thread = Thread { block, warp, lane: lane as u32 };
+        let number = self.number(thread);
+        let state = self.block(block).warps.get(warp as usize)?;
+        Some(Actor { thread, number, time: state.times[lane % 32], clock: Arc::clone(state.clock(lane)) })
+    }
+
+    /// An access, checked against what was there before and remembered.
+    fn touch(&mut self, memory: Memory, address: u64, bytes: u64, actor: &Actor, site: u32) {
+        let write = self.sites.get(site as usize).is_some_and(|site| site.write);
+        let mark = Mark { thread: actor.number, time: actor.time, site };
+        self.touch_as(memory, address, bytes, actor, mark, write);
+    }
+
+    fn touch_as(&mut self, memory: Memory, address: u64, bytes: u64, actor: &Actor, mark: Mark, write: bool) {
+        let warps = self.warps;
+        let mut conflicts: smallvec::SmallVec<[Mark; 4]> = Default::default();
+        let shadow = match memory {
+            Memory::Global => &mut self.global,
+            Memory::Shared(block) => &mut self.block(block).shadow,
+        };
+        let range = shadow.range(address, bytes);
+        for at in range.cells() {
+            let cell = shadow.cell(at);
+            let last = cell.write;
+            let behind = |mark: Mark| actor.is_behind(mark, warps);
+            if last.thread != NOBODY && (last.time == UNDER_WAY || !behind(last)) {
+                conflicts.push(last);
+            }
+            if write {
+                let (one, set) = shadow.readers(cell);
+                conflicts.extend(one.filter(|&read| !behind(read)));
+                for readers in set {
+                    conflicts.extend(readers.marks().find(|&read| !behind(read)));
+                }
+                shadow.write(at, mark);
+            } else {
+                shadow.read(at, mark, behind);
+            }
+        }
+        let mut last = None;
+        for old in conflicts {
+            if last != Some(old.site) {
+                self.conflict(memory, address, actor, mark, old);
+            }
+            last = Some(old.site);
+        }
+        if !self.life.is_empty() {
+            self.check_life(memory, address, bytes, actor, mark);
+        }
+    }
+
+    /// Two accesses that nothing orders, unless they are strong and mean each other.
+    fn conflict(&mut self, memory: Memory, address: u64, actor: &Actor, mark: Mark, old: Mark) {
+        let (Some(&mine), Some(&theirs)) =
+            (self.sites.get(mark.site as usize), self.sites.get(old.site as usize))
+        else {
+            return;
+        };
+        let other = thread_of(old.thread, self.warps);
+        if old.time != UNDER_WAY
+            && let (Some(one), Some(two)) = (mine.strong, theirs.strong)
+        {
+            if !self.covers(actor.thread.block, other.block, one.min(two)) {
+                self.found(Rule::ScopeTooNarrow, mark, old, None, memory, address);
+            }
+            return;
+        }
+        if old.time == UNDER_WAY || mine.copies {
+            self.found(Rule::PipelineOrder, mark, old, None, memory, address);
+            return;
+        }
+        if let Some((rule, primary, cause)) = self.name_by_phase(actor, mark, old, memory) {
+            let mut mark = mark;
+            mark.site = primary;
+            self.found(rule, mark, old, cause, memory, address);
+            return;
+        }
+        if let Some((rule, site)) = self.name_by_hint(actor.thread.block, old) {
+            self.found(rule, Mark { site, ..mark }, old, Some(mark.site), memory, address);
+            return;
+        }
+        let rule = match memory {
+            Memory::Global => Rule::GlobalRace,
+            Memory::Shared(_) => Rule::SharedRace,
+        };
+        self.found(rule, mark, old, None, memory, address);
+    }
+
+    /// Whether a scope of a thread of one block covers one of another.
+    fn covers(&self, one: u32, two: u32, scope: Scope) -> bool {
+        match scope {
+            Scope::Gpu | Scope::Sys => true,
+            Scope::Cluster => one == two || self.cluster_of(one) == self.cluster_of(two),
+            Scope::Cta => one == two,
+        }
+    }
+
+    fn found(
+        &mut self,
+        rule: Rule,
+        mark: Mark,
+        old: Mark,
+        cause: Option<u32>,
+        memory: Memory,
+        address: u64,
+    ) {
+        let key = (rule, mark.site, old.site);
+        if let Some(known) = self.found.get_mut(&key) {
+            known.count += 1;
+        } else if self.found.len() < MOST_FOUND {
+            let found = Found {
+                rule,
+                site: mark.site,
+                other: old.site,
+                cause,
+                me: mark.thread,
+                them: old.thread,
+                memory,
+                address,
+                count: 1,
+            };
+            self.found.insert(key, found);
+            self.order.push(key);
+        }
+    }
+
+    /// The cluster of a block: the coordinates of its first block.
+    fn cluster_of(&self, block: u32) -> [u32; 3] {
+        let [x, y, _] = self.grid.map(|extent| extent.max(1));
+        let at = [block % x, block / x % y, block / x / y];
+        let mut first = at;
+        for axis in 0..3 {
+            first[axis] -= at[axis] % self.cluster[axis].max(1);
+        }
+        first
+    }
+
+    /// The block with a rank in the cluster of another one.
+    fn block_of_rank(&self, block: u32, rank: u32) -> u32 {
+        let first = self.cluster_of(block);
+        let [cx, cy, _] = self.cluster.map(|extent| extent.max(1));
+        let at = [first[0] + rank % cx, first[1] + rank / cx % cy, first[2] + rank / cx / cy];
+        at[0] + self.grid[0] * (at[1] + self.grid[1] * at[2])
+    }
+}

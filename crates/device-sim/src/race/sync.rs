@@ -1,0 +1,219 @@
+//! Release and acquire through memory (PTX ISA, «Release and Acquire Patterns»), and what was missing where they
+//! did not come about.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use standstill_findings::Rule;
+use standstill_kernel_ir::{Order, Scope};
+
+use super::clock::Clock;
+use super::shadow::Mark;
+use super::{Actor, Race, thread_of};
+
+/// Several blocks.
+const MANY: u32 = u32::MAX;
+/// Most hints of a block.
+const MOST_HINTS: usize = 48;
+
+/// What a memory location carries from those who wrote it.
+#[derive(Debug, Default)]
+pub(crate) struct Variable {
+    released: SmallVec<[Released; 1]>,
+    /// What the last writer knew, whether it released it or not.
+    would: Option<(Arc<Clock>, Mark)>,
+}
+
+#[derive(Debug, Clone)]
+struct Released {
+    block: u32,
+    scope: Scope,
+    clock: Arc<Clock>,
+    site: u32,
+}
+
+/// Knowledge that a thread of the block would have, were it not for something missing.
+#[derive(Debug)]
+pub(super) struct Hint {
+    rule: Rule,
+    site: u32,
+    clock: Arc<Clock>,
+    /// The writer itself, whose past up to a time it would know.
+    writer: Option<Mark>,
+    reader: u32,
+}
+
+fn releases(order: Order) -> bool {
+    matches!(order, Order::Release | Order::AcquireRelease | Order::SequentiallyConsistent)
+}
+
+fn acquires(order: Order) -> bool {
+    matches!(order, Order::Acquire | Order::AcquireRelease | Order::SequentiallyConsistent)
+}
+
+impl Race {
+    /// A strong read of a location.
+    pub(super) fn strong_read(
+        &mut self,
+        key: (super::Memory, u64),
+        actor: &Actor,
+        (order, scope): (Order, Scope),
+        site: u32,
+    ) {
+        let Some(variable) = self.variables.get(&key) else { return };
+        let released = variable.released.clone();
+        let would = variable.would.clone();
+        let own = actor.thread.block;
+        let (warp, lane) = (actor.thread.warp, actor.thread.lane as usize);
+        for entry in &released {
+            let other = if entry.block == MANY { own } else { entry.block };
+            if !self.covers(own, other, entry.scope) {
+                self.hint(own, Rule::ScopeTooNarrow, entry.site, &entry.clock, None, site);
+            } else if acquires(order) && self.covers(own, other, scope) {
+                self.learn(own, warp, lane, &entry.clock);
+            } else if acquires(order) {
+                self.hint(own, Rule::ScopeTooNarrow, site, &entry.clock, None, site);
+            } else {
+                self.hint(own, Rule::MissingAcquire, site, &entry.clock, None, site);
+                let state = self.block(own).warps.get_mut(warp as usize);
+                if let Some(state) = state {
+                    let pending = &mut state.lane(lane).pending;
+                    if !pending.iter().any(|(clock, ..)| Arc::ptr_eq(clock, &entry.clock)) {
+                        if pending.len() >= 16 {
+                            let older = pending.remove(0).0;
+                            let mut joined = Clock::clone(&entry.clock);
+                            joined.join(&older);
+                            pending.push((Arc::new(joined), MANY, scope));
+                        } else {
+                            pending.push((Arc::clone(&entry.clock), entry.block, scope));
+                        }
+                    }
+                }
+            }
+        }
+        if let Some((clock, mark)) = would
+            && mark.thread != actor.number
+            && !actor.is_behind(mark, self.warps)
+        {
+            self.hint(own, Rule::MissingRelease, mark.site, &clock, Some(mark), site);
+        }
+    }
+
+    /// A strong write of a location; `rmw` continues the release sequence of what it replaces.
+    pub(super) fn strong_write(
+        &mut self,
+        key: (super::Memory, u64),
+        actor: &Actor,
+        (order, scope): (Order, Scope),
+        site: u32,
+        rmw: bool,
+    ) {
+        let own = actor.thread.block;
+        let lane = actor.thread.lane as usize;
+        let time = self.tick();
+        let Some(state) = self.block(own).warps.get_mut(actor.thread.warp as usize) else { return };
+        let released = if releases(order) {
+            let mut clock = Clock::clone(state.clock(lane));
+            clock.raise(actor.thread, actor.time);
+            Some((Arc::new(clock), scope, site))
+        } else {
+            let fence = if state.lanes.is_empty() { None } else { state.lane(lane).fence.clone() };
+            fence.map(|(clock, of, site)| (clock, of.min(scope), site))
+        };
+        let known = Arc::clone(state.clock(lane));
+        // What comes after is not what was there before.
+        state.set_time(1 << lane, time);
+        let variable = self.variables.entry(key).or_default();
+        if !rmw {
+            variable.released.clear();
+        }
+        variable.would = Some((known, Mark { thread: actor.number, time: actor.time, site }));
+        let Some((clock, scope, site)) = released else { return };
+        let wide = scope >= Scope::Gpu;
+        let same = |entry: &&mut Released| {
+            entry.scope == scope && (wide || entry.block == own)
+        };
+        match variable.released.iter_mut().find(same) {
+            Some(entry) => {
+                if entry.block != own {
+                    entry.block = MANY;
+                }
+                let mut joined = Clock::clone(&clock);
+                joined.join(&entry.clock);
+                entry.clock = Arc::new(joined);
+                entry.site = site;
+            }
+            None => variable.released.push(Released { block: own, scope, clock, site }),
+        }
+    }
+
+    /// A fence of a lane.
+    pub(super) fn fence(&mut self, actor: &Actor, scope: Scope, site: u32) {
+        let own = actor.thread.block;
+        let (warp, lane) = (actor.thread.warp, actor.thread.lane as usize);
+        let time = self.tick();
+        let Some(state) = self.block(own).warps.get_mut(warp as usize) else { return };
+        let pending = std::mem::take(&mut state.lane(lane).pending);
+        let mut clock = Clock::clone(state.clock(lane));
+        let mut narrow: SmallVec<[Arc<Clock>; 2]> = SmallVec::new();
+        let mut learned = false;
+        for (what, block, read) in pending {
+            let other = if block == MANY { own } else { block };
+            if self.covers(own, other, scope.min(read)) {
+                clock.join(&what);
+                learned = true;
+            } else {
+                narrow.push(what);
+            }
+        }
+        let Some(state) = self.block(own).warps.get_mut(warp as usize) else { return };
+        if learned {
+            state.set_clock(1 << lane, &Arc::new(clock.clone()));
+        }
+        clock.raise(actor.thread, actor.time);
+        state.lane(lane).fence = Some((Arc::new(clock), scope, site));
+        state.set_time(1 << lane, time);
+        for what in narrow {
+            self.hint(own, Rule::ScopeTooNarrow, site, &what, None, site);
+        }
+    }
+
+    fn hint(
+        &mut self,
+        block: u32,
+        rule: Rule,
+        site: u32,
+        clock: &Arc<Clock>,
+        writer: Option<Mark>,
+        reader: u32,
+    ) {
+        let hints = &mut self.block(block).hints;
+        let of = writer.map(|mark| mark.thread);
+        let same = |hint: &&mut Hint| {
+            (hint.rule, hint.site, hint.reader, hint.writer.map(|mark| mark.thread)) == (rule, site, reader, of)
+        };
+        if let Some(known) = hints.iter_mut().find(same) {
+            (known.clock, known.writer) = (Arc::clone(clock), writer);
+            return;
+        }
+        if hints.len() >= MOST_HINTS {
+            hints.remove(0);
+        }
+        hints.push(Hint { rule, site, clock: Arc::clone(clock), writer, reader });
+    }
+
+    /// What would have put an access behind a thread of the block, and where that went wrong.
+    pub(super) fn name_by_hint(&self, block: u32, old: Mark) -> Option<(Rule, u32)> {
+        let thread = thread_of(old.thread, self.warps);
+        let covers = |hint: &&Hint| {
+            hint.clock.of(thread) >= old.time
+                || hint.writer.is_some_and(|mark| mark.thread == old.thread && old.time <= mark.time)
+        };
+        let hints = &self.blocks.get(&block)?.hints;
+        let order = [Rule::ScopeTooNarrow, Rule::MissingAcquire, Rule::MissingRelease];
+        order.iter().find_map(|&rule| {
+            let found = hints.iter().rev().filter(|hint| hint.rule == rule).find(covers)?;
+            Some((rule, found.site))
+        })
+    }
+}
