@@ -5,6 +5,7 @@
 #![allow(unsafe_code, reason = "the program's own memory is reached by the addresses that it hands over")]
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use crate::operation::HostCall;
 
@@ -70,13 +71,24 @@ pub fn is_own_memory(address: u64) -> bool {
     })
 }
 
+/// So long the program's output may take to be written when the process is ended.
+const FLUSH: Duration = Duration::from_secs(1);
+
 /// Ends the process without running what the program registered for its end, but with its output written.
 pub fn end_process(code: i32) -> ! {
-    // SAFETY: both are safe to call at any time; a null stream means all streams.
-    unsafe {
-        libc::fflush(std::ptr::null_mut());
-        libc::_exit(code)
+    let (done, flushed) = std::sync::mpsc::channel();
+    // A thread of the program may hold a stream for good: writing is left to a thread that need not come back.
+    let name = format!("{THREAD_PREFIX}-out");
+    let started = std::thread::Builder::new().name(name).spawn(move || {
+        // SAFETY: safe to call at any time; a null stream means all streams.
+        unsafe { libc::fflush(std::ptr::null_mut()) };
+        let _ = done.send(());
+    });
+    if started.is_ok() {
+        let _ = flushed.recv_timeout(FLUSH);
     }
+    // SAFETY: ends the process at once.
+    unsafe { libc::_exit(code) }
 }
 
 /// The number of this thread in the system.

@@ -1,31 +1,18 @@
 //! Carrying out operations: a thread of its own runs what is ready, while the program's threads go on.
 
+mod device;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use standstill_findings::Finding;
-
-use crate::backend::{Backend, Failure, Run, Step};
+use crate::backend::Backend;
 use crate::card::Card;
-use crate::host::{self, Others};
+use crate::host;
 use crate::journal::{Journal, LaunchRecord, Record};
 use crate::operation::{EventId, HostCall, Launch, OperationId, StreamId, Work};
 use crate::queue::{Queue, StreamKind};
 use crate::status::Status;
-use crate::transfer;
-
-/// How long threads that wait for each other must stand before the device's standstill counts as possible.
-const STANDING: Duration = Duration::from_secs(2);
-/// After this long a parked device is told of.
-const TOLD_AFTER: Duration = Duration::from_secs(1);
-/// A program that has not called for so long does something else meanwhile.
-const QUIET: Duration = Duration::from_millis(1);
-/// Between two looks at memory that the host may write while the device is parked.
-const SHORTEST_LOOK: Duration = Duration::from_micros(100);
-const LONGEST_LOOK: Duration = Duration::from_millis(5);
-/// Exit code of a program that the verdict ended.
-const ENDED_BY_VERDICT: i32 = 1;
 
 /// Is told of every operation as it is submitted.
 pub trait Observer: Send + Sync {
@@ -75,6 +62,8 @@ struct State {
     next_event: u64,
     /// When a thread of the program last called, or came back from waiting.
     active: Option<Instant>,
+    /// The program ends: its other threads end with it.
+    ending: bool,
 }
 
 impl State {
@@ -405,6 +394,7 @@ impl Machine {
 
     /// Waits for what is left and tells the journal what was done. Called when the process ends.
     pub fn finish(&self) {
+        self.lock().ending = true;
         // An error was told when it happened.
         let _ = self.wait_all();
         let state = self.lock();
@@ -412,222 +402,6 @@ impl Machine {
         drop(state);
         self.journal.write(&Record::Ended { launches, operations });
     }
-
-    // ---- the device's thread ----
-
-    fn run_device(&self) {
-        let mut runs: Vec<(OperationId, Box<dyn Run>)> = Vec::new();
-        let mut parked = Parked::default();
-        loop {
-            self.give_way();
-            let began = self.begin_ready(&mut runs);
-            let moved = self.advance(&mut runs);
-            if began || moved {
-                parked = self.unpark(parked);
-                continue;
-            }
-            let state = self.lock();
-            if state.queue.ready().next().is_some() {
-                continue;
-            }
-            if runs.is_empty() {
-                drop(self.work.wait(state).unwrap_or_else(PoisonError::into_inner));
-                continue;
-            }
-            parked = self.stand(state, &mut runs, parked);
-        }
-    }
-
-    /// Lets the program go on as long as none of its threads waits and one was active lately. So what runs beside
-    /// what does not depend on how fast the program submits it, and runs are repeatable.
-    fn give_way(&self) {
-        let mut state = self.lock();
-        while !state.queue.is_empty() && state.waiting.values().all(|until| state.holds(*until)) {
-            let still = state.active.map_or(QUIET, |active| active.elapsed());
-            let Some(left) = QUIET.checked_sub(still).filter(|left| !left.is_zero()) else { return };
-            state = self.quiet.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    /// Begins what may begin; tells whether there was anything.
-    fn begin_ready(&self, runs: &mut Vec<(OperationId, Box<dyn Run>)>) -> bool {
-        let mut any = false;
-        loop {
-            let (id, work) = {
-                let mut state = self.lock();
-                let Some(id) = state.queue.ready().next() else { return any };
-                let Some(work) = state.queue.begin(id) else { return any };
-                (id, work)
-            };
-            any = true;
-            match work {
-                Work::Order => self.complete(id),
-                Work::Record(event) => {
-                    self.lock().times.insert(event, Instant::now());
-                    self.complete(id);
-                }
-                Work::Host(call) => {
-                    self.lock().host_calls.push_back((id, call));
-                    self.work.notify_all();
-                }
-                Work::Launch(launch) => match self.backend.start(&launch) {
-                    Ok(run) => runs.push((id, run)),
-                    Err(failure) => self.fail(*failure, runs),
-                },
-                other => match transfer::carry_out(&*self.backend, &other) {
-                    Ok(()) => self.complete(id),
-                    Err(status) => {
-                        let sentence = format!("a {} could not be carried out: {status}", other.word());
-                        self.fail(Failure { status, sentence, finding: None }, runs);
-                    }
-                },
-            }
-        }
-    }
-
-    /// Advances every launch; tells whether any moved.
-    fn advance(&self, runs: &mut Vec<(OperationId, Box<dyn Run>)>) -> bool {
-        let mut moved = false;
-        let mut index = 0;
-        while let Some((id, run)) = runs.get_mut(index) {
-            match run.advance() {
-                Step::Parked => index += 1,
-                Step::Running => {
-                    moved = true;
-                    index += 1;
-                }
-                Step::Finished => {
-                    moved = true;
-                    let id = *id;
-                    drop(runs.remove(index));
-                    self.complete(id);
-                }
-                Step::Failed(failure) => {
-                    self.fail(*failure, runs);
-                    return true;
-                }
-            }
-        }
-        moved
-    }
-
-    fn complete(&self, id: OperationId) {
-        self.lock().queue.complete(id);
-        self.done.notify_all();
-        self.work.notify_all();
-    }
-
-    fn fail(&self, failure: Failure, runs: &mut Vec<(OperationId, Box<dyn Run>)>) {
-        runs.clear();
-        match failure.finding {
-            Some(finding) => self.journal.write(&Record::Finding(Box::new(finding))),
-            None => self.journal.write(&Record::Trouble(failure.sentence)),
-        }
-        let mut state = self.lock();
-        state.broken = Some(failure.status);
-        state.queue.clear();
-        state.host_calls.clear();
-        drop(state);
-        self.done.notify_all();
-    }
-
-    /// Every launch is parked and nothing is ready: is there anybody who may still help?
-    fn stand(
-        &self,
-        state: MutexGuard<'_, State>,
-        runs: &mut [(OperationId, Box<dyn Run>)],
-        mut parked: Parked,
-    ) -> Parked {
-        let now = Instant::now();
-        let since = *parked.since.get_or_insert(now);
-        let served = state.waiting.values().any(|until| state.holds(*until));
-        let calls = state.host_call_runs || !state.host_calls.is_empty();
-        let waiting: HashSet<i32> = state.waiting.keys().copied().collect();
-        let others = match served || calls {
-            true => Others::MayAct,
-            false => host::other_threads(&waiting),
-        };
-        let counts = (state.launches, state.operations);
-        match others {
-            Others::None => self.end(runs, None, counts),
-            Others::WaitForEachOther => {
-                let standing = *parked.standing.get_or_insert(now);
-                if now.duration_since(standing) >= STANDING {
-                    let outside = Some("other threads of the program wait too, and were not followed");
-                    self.end(runs, outside, counts);
-                }
-            }
-            Others::MayAct => parked.standing = None,
-        }
-        if !parked.told && now.duration_since(since) >= TOLD_AFTER {
-            parked.told = true;
-            let outside = Some("a thread of the program may still write what is waited for");
-            let finding = runs.iter_mut().find_map(|(_, run)| run.standstill(outside));
-            if host::somebody_reads() {
-                say_that_it_waits();
-            }
-            self.journal.write(&Record::Parked(finding.map(Box::new)));
-        }
-        let look = parked.look.max(SHORTEST_LOOK);
-        parked.look = (look * 2).min(LONGEST_LOOK);
-        drop(self.work.wait_timeout(state, look).unwrap_or_else(PoisonError::into_inner));
-        parked
-    }
-
-    fn unpark(&self, parked: Parked) -> Parked {
-        if parked.told {
-            self.journal.write(&Record::Parked(None));
-        }
-        Parked::default()
-    }
-
-    /// Nobody can help: tells why and ends the process, which could only hang.
-    fn end(
-        &self,
-        runs: &mut [(OperationId, Box<dyn Run>)],
-        outside: Option<&str>,
-        (launches, operations): (u64, u64),
-    ) -> ! {
-        let findings: Vec<Finding> = runs.iter_mut().filter_map(|(_, run)| run.standstill(outside)).collect();
-        if findings.is_empty() {
-            let sentence = "the device stands still, and no thread of the program can change that".to_owned();
-            self.journal.write(&Record::Trouble(sentence));
-        }
-        for finding in findings {
-            self.journal.write(&Record::Finding(Box::new(finding)));
-        }
-        self.journal.write(&Record::Ended { launches, operations });
-        host::end_process(ENDED_BY_VERDICT)
-    }
-
-    // ---- the thread of host functions ----
-
-    fn run_host_calls(&self) {
-        IN_HOST_CALL.set(true);
-        loop {
-            let mut state = self.lock();
-            let Some((id, call)) = state.host_calls.pop_front() else {
-                drop(self.work.wait(state).unwrap_or_else(PoisonError::into_inner));
-                continue;
-            };
-            state.host_call_runs = true;
-            drop(state);
-            #[allow(unsafe_code, reason = "host functions are called by their address")]
-            // SAFETY: the program handed the function over to be called with this argument.
-            unsafe {
-                host::call(call);
-            }
-            self.lock().host_call_runs = false;
-            self.complete(id);
-        }
-    }
-}
-
-/// Says to a person that nothing moves. Only the program can go on from here.
-fn say_that_it_waits() {
-    use std::io::Write;
-    let sentence = "standstill: the GPU stands still and waits for the program; Ctrl-C ends it with a report";
-    let _ = writeln!(std::io::stderr(), "{sentence}");
 }
 
 thread_local! {
@@ -639,14 +413,4 @@ thread_local! {
 #[must_use]
 pub fn in_host_call() -> bool {
     IN_HOST_CALL.get()
-}
-
-/// How long the device has been parked.
-#[derive(Debug, Default)]
-struct Parked {
-    since: Option<Instant>,
-    /// Since when the program's other threads wait for each other.
-    standing: Option<Instant>,
-    told: bool,
-    look: Duration,
 }

@@ -243,6 +243,60 @@ fn a_program_with_the_runtime_inside_is_told_how_to_link() {
     ran.exits(125).says("nvcc -cudart shared");
 }
 
+#[test]
+fn machine_code_alone_is_told_how_to_compile() {
+    let Some(program) = Program::new(
+        "__global__ void k() {}\nint main() { k<<<1, 1>>>(); SAY(cudaGetLastError()); return 0; }",
+    ) else {
+        return;
+    };
+    program
+        .run(&["--cflags", "-gencode arch=compute_90,code=sm_90"])
+        .exits(0)
+        .prints("cudaErrorNoKernelImageForDevice")
+        .says("machine code for sm_90 but no PTX");
+}
+
+#[test]
+fn a_program_may_end_while_its_threads_sleep() {
+    check(
+        "#include <thread>\n__global__ void k(volatile int *p) { while (p[0] == 0) {} }\n\
+         int main() { int *p; cudaMalloc(&p, 4); cudaMemset(p, 0, 4); k<<<1, 32>>>(p); \
+         std::thread([] { std::this_thread::sleep_for(std::chrono::hours(1)); }).detach(); return 4; }",
+        4,
+        &[],
+        &["warning[E0105]", "the program was ending"],
+    );
+}
+
+#[test]
+fn several_threads_of_the_host_work_at_once() {
+    check(
+        "#include <thread>\n#include <vector>\n__global__ void k(int *p) { atomicAdd(p, 1); }\n\
+         int main() { int *p, h = 0; cudaMalloc(&p, 4); cudaMemset(p, 0, 4); std::vector<std::thread> all; \
+         for (int i = 0; i < 4; ++i) all.emplace_back([=] { cudaStream_t s; cudaStreamCreate(&s); \
+         for (int j = 0; j < 50; ++j) k<<<1, 32, 0, s>>>(p); cudaStreamSynchronize(s); cudaStreamDestroy(s); }); \
+         for (auto &t : all) t.join(); cudaMemcpy(&h, p, 4, cudaMemcpyDeviceToHost); std::printf(\"%d\\n\", h); return 0; }",
+        0,
+        &["6400"],
+        &[],
+    );
+}
+
+#[test]
+fn relocatable_code_is_linked() {
+    let Some(program) = Program::new(
+        "extern __device__ int twice(int);\n__device__ int base = 100;\n\
+         __global__ void k(int *o) { o[threadIdx.x] = twice(threadIdx.x) + base; }\n\
+         __device__ __noinline__ int twice(int x) { return 2 * x; }\n\
+         int main() { int *o, h[4]; cudaMalloc(&o, 16); k<<<1, 4>>>(o); \
+         cudaMemcpy(h, o, 16, cudaMemcpyDeviceToHost); std::printf(\"%d %d\\n\", h[0], h[3]); return 0; }",
+    ) else {
+        return;
+    };
+    program.run(&["--cflags", "-rdc=true"]).exits(0).prints("100 106");
+}
+
 fn build(compiler: &Path, folder: &Path, flags: &[&str]) -> PathBuf {
     let out = folder.join("built");
     let status = std::process::Command::new(compiler)

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use standstill_cuda_driver::journal::LaunchRecord;
 use standstill_cuda_driver::{Card, DEFAULT_MODEL};
-use standstill_findings::{Coverage, Finding, Known, Rule};
+use standstill_findings::{Coverage, Finding, Known, Rule, Severity};
 use standstill_kernel_ir::launch::LaunchShape;
 use standstill_report::{InputError, Kernel, Report, Sources, merge};
 
@@ -35,6 +35,9 @@ pub(super) fn fill(
         let mut finding = finding.clone();
         let by_platform = finding.platforms.severity(arguments.verdict.platform.platform());
         finding.severity = finding.severity.min(by_platform);
+        if matches!(finding.known, Known::Possible { .. }) {
+            finding.severity = finding.severity.min(Severity::Warning);
+        }
         if let Some(graph) = &finding.waits {
             // The report shows the sentence of the graph by itself.
             finding.notes.retain(|note| *note != graph.sentence);
