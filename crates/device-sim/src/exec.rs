@@ -13,6 +13,7 @@ mod groups;
 pub(crate) mod matrix;
 pub(crate) mod mbarrier;
 pub(crate) mod memory;
+mod pattern;
 mod printf;
 mod registers;
 mod run;

@@ -86,6 +86,12 @@ impl Core<'_> {
         }
     }
 
+    /// Reads up to eight bytes without being noticed; `None` where there is nothing.
+    pub(crate) fn peek(&mut self, space: Space, lane: usize, address: u64, bytes: u32) -> Option<u64> {
+        let target = self.resolve(space, address, bytes, bytes, false).ok()?;
+        Some(self.get(&target, lane, bytes))
+    }
+
     /// Reads up to eight bytes.
     pub(crate) fn read_memory(
         &mut self,

@@ -245,7 +245,7 @@ pub(crate) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A handler that must never be called: control operations have it.
+/// A handler that does nothing: control operations have it, which never call it, and those that only order.
 pub(crate) fn nothing(_: &mut Core<'_>, _: &Micro) -> Step {
     Step::Next
 }

@@ -148,6 +148,9 @@ impl Warp {
             if named & live & !there != 0 || there == 0 {
                 continue;
             }
+            if is_sync {
+                self.met.push(there);
+            }
             let ready: Vec<usize> = (0..self.groups.len())
                 .filter(|&index| self.groups.get(index).is_some_and(|group| fits(self, group)))
                 .collect();

@@ -5,6 +5,7 @@ use standstill_kernel_ir::{Access, Space, Type};
 use std::marker::PhantomData;
 
 use super::core::{Body, Core, Step, fast, lanes};
+use super::pattern::{Pattern, pattern};
 use crate::address;
 use crate::decode::code::{Handler, LANES, Micro, Place, Plane, Row64, Slot};
 use crate::memory::region::{Region, Word};
@@ -180,48 +181,6 @@ impl<const SPACE: u8, W: Word, const SIGNED: bool, D: Into32or64> Body for FastL
     fn body(core: &mut Core<'_>, op: &Micro) -> bool {
         fast_load::<SPACE, W, SIGNED, D>(core, op)
     }
-}
-
-/// How the addresses of a whole warp lie.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Pattern {
-    /// One element after the other.
-    Neighbours,
-    /// All the same.
-    Same,
-    Other,
-}
-
-/// How the addresses of all lanes lie, and the first of them.
-#[inline(always)]
-fn pattern<const BYTES: usize>(core: &Core<'_>, op: &Micro) -> (Pattern, u64) {
-    let (mut next, mut same) = (0, 0);
-    let first;
-    if op.b == WIDE_ADDRESS {
-        let base = core.wide(op.a);
-        for lane in 0..LANES {
-            let distance = base[lane].wrapping_sub(base[0]);
-            next |= distance ^ (lane * BYTES) as u64;
-            same |= distance;
-        }
-        first = base[0].wrapping_add(i64::from(op.x as i32) as u64);
-    } else {
-        let base = core.narrow(op.a);
-        let (mut next32, mut same32) = (0, 0);
-        for lane in 0..LANES {
-            let distance = base[lane].wrapping_sub(base[0]);
-            next32 |= distance ^ (lane * BYTES) as u32;
-            same32 |= distance;
-        }
-        (next, same) = (u64::from(next32), u64::from(same32));
-        first = base[0].wrapping_add(op.x).into();
-    }
-    let pattern = match (next, same) {
-        (0, _) => Pattern::Neighbours,
-        (_, 0) => Pattern::Same,
-        _ => Pattern::Other,
-    };
-    (pattern, first)
 }
 
 /// The region of an address, and the offset there. Bounds are the region's to check.

@@ -24,12 +24,15 @@ const FORCED: u64 = 2_000;
 
 impl Warp {
     /// Runs a group until something stops it.
-    pub(super) fn execute<const STEPS: bool>(
+    pub(super) fn execute<const STEPS: bool, const RACES: bool>(
         &mut self,
         core: &mut Core<'_>,
         group: &mut Group,
         limit: u64,
     ) -> End {
+        if RACES {
+            self.tell_met(core);
+        }
         let mut code = Arc::clone(&core.code);
         let mut pc = group.pc as usize;
         let forced = !STEPS && self.ticks.saturating_sub(group.ran) > PATIENCE;
@@ -68,7 +71,14 @@ impl Warp {
                     if core.spy.recording {
                         core.spy.at = (code.function.id.0, pc as u32);
                     }
-                    match (op.run)(core, op) {
+                    if RACES {
+                        crate::race::before(core, op, pc);
+                    }
+                    let step = (op.run)(core, op);
+                    if RACES {
+                        crate::race::after(core, op, pc, step);
+                    }
+                    match step {
                         Step::Next => pc += 1,
                         Step::Sleep => {
                             pc += 1;
@@ -200,6 +210,15 @@ impl Warp {
                     stop!(End::Exit)
                 }
                 Kind::Trap => stop!(End::Fault(FaultKind::Trap, core.mask.trailing_zeros())),
+            }
+        }
+    }
+
+    /// Lanes have met at a barrier of theirs: what happened before is behind them all.
+    fn tell_met(&mut self, core: &mut Core<'_>) {
+        if let Some(race) = &mut core.grid.race {
+            for mask in self.met.drain(..) {
+                race.lanes_met(self.place.block, self.place.warp, mask);
             }
         }
     }

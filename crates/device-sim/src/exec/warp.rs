@@ -96,6 +96,8 @@ pub(crate) struct Warp {
     pub(crate) random: u64,
     /// Lanes run one by one and are never put together.
     pub(crate) apart: bool,
+    /// Lanes that met at barriers of theirs after waiting, for the order of accesses.
+    pub(crate) met: Vec<u32>,
 }
 
 /// Why a warp's turn ended.
@@ -153,6 +155,7 @@ impl Warp {
             work: 0,
             random: 0,
             apart,
+            met: Vec::new(),
         }
     }
 
@@ -217,9 +220,12 @@ impl Warp {
             spy: std::mem::take(&mut self.spy),
         };
         let turn = loop {
-            let end = match chosen {
-                Some(_) => self.execute::<true>(&mut core, &mut group, limit),
-                None => self.execute::<false>(&mut core, &mut group, limit),
+            let races = core.grid.race.is_some();
+            let end = match (chosen, races) {
+                (Some(_), false) => self.execute::<true, false>(&mut core, &mut group, limit),
+                (None, false) => self.execute::<false, false>(&mut core, &mut group, limit),
+                (Some(_), true) => self.execute::<true, true>(&mut core, &mut group, limit),
+                (None, true) => self.execute::<false, true>(&mut core, &mut group, limit),
             };
             let at = (core.code.function.id.0, group.pc);
             group.ran = self.ticks + core.ticks;
