@@ -28,6 +28,8 @@ pub struct LaunchRequest {
     pub sink: Option<Box<dyn DeviceSink>>,
     /// Ends this launch with an error instead of giving unknown values a place-holder.
     pub strict: bool,
+    /// Looks for races and faults of memory order; see [`crate::Grid::races`].
+    pub races: bool,
 }
 
 impl LaunchRequest {
@@ -46,6 +48,7 @@ impl LaunchRequest {
             schedule: Schedule::RoundRobin,
             sink: None,
             strict: false,
+            races: false,
         }
     }
 }

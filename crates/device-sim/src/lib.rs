@@ -22,6 +22,7 @@ mod launch;
 mod memory;
 mod module;
 mod place;
+mod race;
 
 pub use device::Device;
 pub use fault::{Fault, FaultKind, Place};

@@ -53,14 +53,11 @@ impl Decoder<'_> {
                 _ => matrix::operate,
             },
             // Copies are done when they are issued, and memory is sequentially consistent.
-            Op::AsyncCommit
-            | Op::AsyncWait
-            | Op::BulkCommit
+            Op::AsyncCommit | Op::AsyncWait | Op::Fence { .. } | Op::LifeMark { .. } => crate::exec::core::nothing,
+            Op::BulkCommit
             | Op::BulkWait { .. }
-            | Op::Fence { .. }
             | Op::GridDependency { wait: false }
             | Op::SetMaximumRegisters
-            | Op::LifeMark { .. }
             | Op::Hint => return Ok(()),
             Op::Opaque(id) => {
                 let opaque = self.function.opaque.get(id.0 as usize);
@@ -268,6 +265,7 @@ fn source_plane(op: Op, index: usize) -> Plane {
         | Op::Mbarrier { .. }
         | Op::AsyncCopy { .. }
         | Op::AsyncMbarrierArrive { .. }
+        | Op::LifeMark { .. }
         | Op::BulkCopy { .. } => Plane::Wide,
         Op::Barrier { .. } if index == 2 => Plane::Predicate,
         Op::Vote(_) if index == 0 => Plane::Predicate,

@@ -10,6 +10,7 @@ use crate::exec::core::lanes;
 use crate::exec::warp::{State, Warp};
 use crate::fault::FaultKind;
 use crate::hang::rounds::BlockWatch;
+use crate::race::Meeting;
 
 /// Barriers of a block (PTX ISA, «bar»).
 pub(crate) const BARRIERS: usize = 16;
@@ -26,6 +27,8 @@ pub(crate) struct Block {
     pub(crate) shared: BlockMemory,
     pub(crate) barriers: [Barrier; BARRIERS],
     pub(crate) watch: BlockWatch,
+    /// What happened at the barriers, when the order of accesses is followed.
+    pub(crate) meetings: Option<Vec<Meeting>>,
 }
 
 /// Shared memory that can be shown.
@@ -125,6 +128,9 @@ impl Block {
             holds =
                 lanes(mask).filter(|&lane| warp.value(frame, whole.source(2), lane) & 1 != 0).count() as u32;
         }
+        if let Some(meetings) = &mut self.meetings {
+            meetings.push(Meeting::Arrived { id: named.id as u32, warp: warp as u32, mask });
+        }
         let Some(barrier) = self.barriers.get_mut(named.id) else { return };
         // A counted barrier counts whole warps, whoever of them comes (measured on an H200).
         barrier.arrived += if named.count.is_some() { 32 } else { mask.count_ones() };
@@ -165,6 +171,7 @@ impl Block {
     }
 
     fn open(&mut self, id: u32, barrier: Barrier) {
+        let mut all = Vec::new();
         for index in 0..self.warps.len() {
             let waiting: Vec<(usize, u32, u32, u32)> = match self.warps.get(index) {
                 Some(warp) => (warp.groups.iter().enumerate())
@@ -174,6 +181,7 @@ impl Block {
                 None => continue,
             };
             for (at, frame, pc, mask) in waiting {
+                all.push((index as u32, mask));
                 let whole = self.operation(index, frame, pc);
                 let Some(warp) = self.warps.get_mut(index) else { continue };
                 if let Some(whole) = whole
@@ -189,6 +197,9 @@ impl Block {
                     group.pc += 1;
                 }
             }
+        }
+        if let Some(meetings) = &mut self.meetings {
+            meetings.push(Meeting::Opened { id, whole: barrier.expected.is_none(), waiting: all });
         }
     }
 }

@@ -32,6 +32,14 @@ impl Grid {
         let phase = member.cluster_phase;
         let Some(at) = member.groups.get_mut(group) else { return };
         let mut pass = true;
+        let mask = at.mask;
+        if let (Some(race), Some(Op::ClusterBarrier { arrive, .. })) = (&mut self.shared.race, operation) {
+            match arrive {
+                true => race.cluster_arrived(block.cluster, block.index, warp as u32, mask),
+                // Who has to wait learns it when the barrier opens.
+                false => race.cluster_passed(block.cluster, block.index, warp as u32, mask),
+            }
+        }
         match (operation, cluster) {
             (Some(Op::ClusterBarrier { arrive: true, .. }), Some(cluster)) => {
                 cluster.arrived += at.mask.count_ones();
@@ -69,13 +77,20 @@ impl Grid {
         cluster.arrived = 0;
         cluster.phase += 1;
         let slots = cluster.slots.clone();
+        if let Some(race) = &mut self.shared.race {
+            race.cluster_opened(index);
+        }
         for &slot in &slots {
             let Some(block) = self.slots.get_mut(slot).and_then(Option::as_mut) else { continue };
             if block.cluster != index {
                 continue;
             }
-            for group in block.warps.iter_mut().flat_map(|warp| &mut warp.groups) {
+            let groups = block.warps.iter_mut().zip(0..);
+            for (group, warp) in groups.flat_map(|(warp, index)| warp.groups.iter_mut().map(move |group| (group, index))) {
                 if matches!(group.state, State::AtCluster) {
+                    if let Some(race) = &mut self.shared.race {
+                        race.cluster_passed(index, block.index, warp, group.mask);
+                    }
                     group.state = State::Ready;
                     group.pc += 1;
                 }

@@ -104,6 +104,7 @@ pub(super) fn launch(
         workspace,
         sink: request.sink,
         strict: request.strict,
+        races: request.races,
     };
     Ok(Grid {
         shared: GridShared::new(device, module, parts),

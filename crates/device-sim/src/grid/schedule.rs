@@ -157,6 +157,9 @@ impl Grid {
             Turn::Block => {
                 warp.gather();
                 let others = block.arrive(index);
+                if let (Some(race), Some(meetings)) = (&mut self.shared.race, &mut block.meetings) {
+                    race.block_met(block.index, std::mem::take(meetings));
+                }
                 let cluster = block.cluster;
                 match others {
                     Ok(others) => {
@@ -397,6 +400,7 @@ impl Grid {
                 })),
                 barriers: [Barrier::default(); super::block::BARRIERS],
                 watch: Default::default(),
+                meetings: self.shared.race.is_some().then(Vec::new),
             });
             let slot = self.vacant.pop().unwrap_or_else(|| {
                 self.slots.push(None);
@@ -422,6 +426,9 @@ impl Grid {
     /// Takes away a block that has ended.
     fn retire(&mut self, slot: usize) {
         let Some(block) = self.slots.get_mut(slot).and_then(Option::take) else { return };
+        if let Some(race) = &mut self.shared.race {
+            race.forget(block.index);
+        }
         self.work += block.warps.iter().map(|warp| warp.work).sum::<u64>();
         self.ended += 1;
         self.vacant.push(slot);

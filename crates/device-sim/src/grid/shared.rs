@@ -43,6 +43,8 @@ pub(crate) struct GridShared {
     pub(crate) endless: FxHashMap<(u32, u32), FxHashSet<u64>>,
     /// Unknown results end the launch.
     pub(crate) strict: bool,
+    /// What is known of races, when it is asked for.
+    pub(crate) race: Option<Box<crate::race::Race>>,
 }
 
 /// What makes a [`GridShared`].
@@ -58,11 +60,14 @@ pub(crate) struct GridParts {
     pub(crate) workspace: u64,
     pub(crate) sink: Option<Box<dyn DeviceSink>>,
     pub(crate) strict: bool,
+    pub(crate) races: bool,
 }
 
 impl GridShared {
     pub(crate) fn new(device: &Arc<Device>, module: &Arc<Module>, parts: GridParts) -> GridShared {
+        let race = parts.races.then(|| crate::race::Race::new(parts.shape, parts.threads, parts.cluster));
         GridShared {
+            race: race.flatten(),
             device: Arc::clone(device),
             module: Arc::clone(module),
             kernel: parts.kernel,

@@ -1,0 +1,131 @@
+//! Values that are read, changed and written back, and what came in between.
+
+use std::sync::Arc;
+
+use standstill_findings::Rule;
+
+use super::pairs::Pairs;
+use super::shadow::{Mark, NOBODY};
+use super::{Actor, Memory, Race};
+use crate::decode::code::Origin;
+use crate::exec::core::Core;
+
+/// Most reads that a lane remembers.
+const MOST_READS: usize = 8;
+
+impl Race {
+    /// What the code of the running function writes back.
+    pub(super) fn pairs_of(&mut self, core: &Core<'_>) -> Option<Arc<Pairs>> {
+        let id = core.code.function.id.0;
+        let entry = self.pairs.entry(id).or_insert_with(|| {
+            let mut pairs = Pairs::build(&core.code.function);
+            let number = |origin: &Origin| match origin {
+                Origin::Instruction(id) => id.0,
+                Origin::Terminator(_) => u32::MAX,
+            };
+            pairs.positions = core.code.origins.iter().map(number).collect();
+            Arc::new(pairs)
+        });
+        Some(Arc::clone(entry))
+    }
+
+    fn last_write(&mut self, memory: Memory, address: u64) -> Mark {
+        let shadow = match memory {
+            Memory::Global => &mut self.global,
+            Memory::Shared(block) => &mut self.block(block).shadow,
+        };
+        let cell = shadow.range(address & !3, 4).cells().next().map(|at| shadow.cell(at));
+        cell.map_or(Mark { thread: NOBODY, time: 0, site: 0 }, |cell| cell.write)
+    }
+
+    fn remember(&mut self, actor: &Actor, id: u32, memory: Memory, address: u64, seen: Mark) {
+        let state = self.block(actor.thread.block).warps.get_mut(actor.thread.warp as usize);
+        let Some(state) = state else { return };
+        let loads = &mut state.lane(actor.thread.lane as usize).loads;
+        loads.retain(|(known, ..)| *known != id);
+        if loads.len() >= MOST_READS {
+            loads.remove(0);
+        }
+        loads.push((id, memory, address, seen));
+    }
+
+    /// The newest of these reads, when it was of this address: what stood there.
+    fn recalled(
+        &mut self,
+        actor: &Actor,
+        ids: &rustc_hash::FxHashSet<u32>,
+        memory: Memory,
+        address: u64,
+    ) -> Option<(u32, Mark)> {
+        let state = self.block(actor.thread.block).warps.get_mut(actor.thread.warp as usize)?;
+        if state.lanes.is_empty() {
+            return None;
+        }
+        let loads = &state.lane(actor.thread.lane as usize).loads;
+        let found = loads.iter().rev().find(|(id, of, at, _)| {
+            ids.contains(id) && (*of, *at) == (memory, address)
+        })?;
+        Some((found.0, found.3))
+    }
+
+    /// A read, or a store whose value was read before.
+    #[allow(clippy::too_many_arguments, reason = "an access is this many things")]
+    pub(super) fn note(
+        &mut self,
+        core: &Core<'_>,
+        position: usize,
+        memory: Memory,
+        address: u64,
+        actor: &Actor,
+        site: u32,
+        write: bool,
+    ) {
+        let Some(pairs) = self.pairs_of(core) else { return };
+        let Some(&id) = pairs.positions.get(position) else { return };
+        let now = self.last_write(memory, address);
+        if !write || !pairs.updates.contains_key(&id) {
+            self.remember(actor, id, memory, address, now);
+            return;
+        }
+        let Some(update) = pairs.updates.get(&id) else { return };
+        let Some((_, seen)) = self.recalled(actor, &update.from, memory, address) else { return };
+        let lost = now != seen && now.thread != actor.number && !actor.is_behind(now, self.warps);
+        let strong = self.sites.get(site as usize).is_some_and(|site| site.strong.is_some());
+        if lost && strong {
+            let mark = Mark { thread: actor.number, time: actor.time, site };
+            self.found(Rule::LostUpdate, mark, now, None, memory, address);
+        }
+    }
+
+    /// A compare-and-swap.
+    pub(super) fn compared(
+        &mut self,
+        core: &Core<'_>,
+        position: usize,
+        (memory, address): (Memory, u64),
+        actor: &Actor,
+        site: u32,
+        succeeded: bool,
+    ) {
+        let Some(pairs) = self.pairs_of(core) else { return };
+        let Some(&id) = pairs.positions.get(position) else { return };
+        let now = self.last_write(memory, address);
+        if let Some(update) = pairs.updates.get(&id) {
+            let mark = Mark { thread: actor.number, time: actor.time, site };
+            if !succeeded && update.ignored {
+                if self.recalled(actor, &update.from, memory, address).is_some() {
+                    self.found(Rule::LostUpdate, mark, now, None, memory, address);
+                }
+            } else if succeeded
+                && update.chases
+                && let Some((_, seen)) = self.recalled(actor, &update.expected, memory, address)
+                && seen != now
+                && now.thread != actor.number
+                && now.thread != NOBODY
+            {
+                self.found(Rule::Aba, mark, now, None, memory, address);
+            }
+        }
+        self.remember(actor, id, memory, address, now);
+    }
+}

@@ -1,0 +1,294 @@
+//! What an operation of a warp means for order and races.
+
+use standstill_kernel_ir::{Access, FenceKind, MbarrierOperation, Op, Order, Scope, Space};
+
+use super::clock::Thread;
+use super::{Actor, Memory, Race, Site};
+use crate::address::{self, Window};
+use crate::decode::code::{LANES, Micro, Origin, Slot};
+use crate::exec::core::{Core, Step, lanes};
+use crate::exec::memory::{addresses, element_bytes};
+
+/// What was worked out before an operation ran, for after it.
+#[derive(Debug)]
+pub(super) struct Saved {
+    pub(super) addresses: [u64; LANES],
+    pub(super) arguments: [u64; LANES],
+}
+
+impl Default for Saved {
+    fn default() -> Saved {
+        Saved { addresses: [0; LANES], arguments: [0; LANES] }
+    }
+}
+
+/// The instruction at a position.
+fn instruction(core: &Core<'_>, position: usize) -> Option<Op> {
+    match core.code.origins.get(position)? {
+        Origin::Instruction(id) => Some(core.code.function.instructions.get(id.0 as usize)?.op),
+        Origin::Terminator(_) => None,
+    }
+}
+
+/// Sees an operation before it is executed.
+#[inline]
+pub(crate) fn before(core: &mut Core<'_>, op: &Micro, position: usize) {
+    let Some(what) = instruction(core, position) else { return };
+    if matches!(what, Op::Arithmetic(_) | Op::Hint | Op::Shuffle(_) | Op::Vote(_) | Op::Call(_)) {
+        return;
+    }
+    let Some(mut race) = core.grid.race.take() else { return };
+    race.before(core, op, position, what);
+    core.grid.race = Some(race);
+}
+
+/// Sees an operation after it was executed.
+#[inline]
+pub(crate) fn after(core: &mut Core<'_>, op: &Micro, position: usize, step: Step) {
+    let Some(what) = instruction(core, position) else { return };
+    let matters = matches!(
+        what,
+        Op::Mbarrier { .. }
+            | Op::BulkCopy { .. }
+            | Op::AsyncStore { .. }
+            | Op::AsyncMbarrierArrive { .. }
+            | Op::Matrix(_)
+            | Op::WarpSync
+    );
+    if !matters || step != Step::Next {
+        return;
+    }
+    let Some(mut race) = core.grid.race.take() else { return };
+    race.after(core, op, position, what);
+    core.grid.race = Some(race);
+}
+
+impl Race {
+    fn before(&mut self, core: &mut Core<'_>, op: &Micro, position: usize, what: Op) {
+        match what {
+            Op::Load(access) => self.elements(core, op, position, &access, false),
+            Op::Store(access) => self.elements(core, op, position, &access, true),
+            Op::Atomic { access, operation } => self.atomic(core, op, position, &access, operation),
+            Op::Fence { kind: FenceKind::Thread | FenceKind::AsyncProxy, scope, .. } => {
+                let site = self.site(core, position, None, false, false);
+                for lane in lanes(core.active) {
+                    if let Some(actor) = self.actor(core.place.block, core.place.warp, lane) {
+                        self.fence(&actor, scope, site);
+                    }
+                }
+            }
+            Op::AsyncCopy { bytes } => self.copy(core, op, position, bytes.into()),
+            Op::AsyncCommit => self.commit(core),
+            Op::AsyncWait => self.wait(core, op),
+            Op::LifeMark { freed } => self.life_mark(core, op, position, freed),
+            Op::Mbarrier { .. } => self.save(core, op, 0, 1),
+            Op::AsyncMbarrierArrive { .. } => self.save(core, op, 0, 0),
+            Op::BulkCopy { .. } | Op::AsyncStore { .. } | Op::Matrix(_) => {
+                self.asynchronous(core, op, position, what);
+            }
+            _ => {}
+        }
+    }
+
+    fn after(&mut self, core: &mut Core<'_>, op: &Micro, position: usize, what: Op) {
+        match what {
+            Op::WarpSync => {
+                let masks = masks(core, op);
+                let live = !core.spare;
+                let mut rest = core.active;
+                while rest != 0 {
+                    let lane = rest.trailing_zeros() as usize;
+                    let named = masks[lane];
+                    let met = if named >> lane & 1 == 0 { 0 } else { named & live };
+                    if met & met.wrapping_sub(1) != 0 {
+                        self.lanes_met(core.place.block, core.place.warp, met);
+                    }
+                    rest &= !(met | 1 << lane);
+                }
+            }
+            Op::Mbarrier { operation, space, .. } => {
+                self.mbarrier(core, op, position, operation, space);
+            }
+            Op::AsyncMbarrierArrive { .. } => {
+                for lane in lanes(core.active) {
+                    self.copies_arrive(core, position, lane);
+                }
+            }
+            Op::BulkCopy { .. } | Op::AsyncStore { .. } | Op::Matrix(_) => {
+                self.phases_after_copies(core, what);
+            }
+            _ => {}
+        }
+    }
+
+    /// Keeps an address and an argument of each lane.
+    pub(super) fn save(&mut self, core: &Core<'_>, op: &Micro, first: usize, second: usize) {
+        let Some(whole) = core.code.operations.get(op.x as usize) else { return };
+        for lane in lanes(core.active) {
+            self.saved.addresses[lane] = core.read(whole.source(first), lane);
+            self.saved.arguments[lane] = core.read(whole.source(second), lane);
+        }
+    }
+
+    /// The number of a place in the code.
+    pub(super) fn site(
+        &mut self,
+        core: &Core<'_>,
+        position: usize,
+        strong: Option<Scope>,
+        write: bool,
+        copies: bool,
+    ) -> u32 {
+        let key = (core.code.function.id.0, position as u32 * 4 + u32::from(write) * 2 + u32::from(copies));
+        let fresh = self.sites.len() as u32;
+        let number = *self.site_numbers.entry(key).or_insert(fresh);
+        if number == fresh {
+            let function = core.code.function.id.0;
+            self.sites.push(Site { function, position: position as u32, strong, write, copies });
+        }
+        number
+    }
+
+    /// The memory that an address is in.
+    pub(super) fn memory(&self, block: u32, space: Space, address: u64) -> Option<(Memory, u64)> {
+        let window = match space {
+            Space::Global => Window::Global,
+            Space::Shared | Space::SharedCluster => address::shared(address as u32),
+            Space::Generic => address::window(address),
+            _ => return None,
+        };
+        match window {
+            Window::Global => Some((Memory::Global, address)),
+            Window::Shared { rank: None, offset } => Some((Memory::Shared(block), offset.into())),
+            Window::Shared { rank: Some(rank), offset } => {
+                Some((Memory::Shared(self.block_of_rank(block, rank)), offset.into()))
+            }
+            Window::Local(_) | Window::Parameters(_) => None,
+        }
+    }
+
+    /// Plain and strong loads and stores: one element of each lane.
+    fn elements(&mut self, core: &mut Core<'_>, op: &Micro, position: usize, access: &Access, write: bool) {
+        let handled = matches!(access.space, Space::Global | Space::Shared | Space::SharedCluster | Space::Generic);
+        // The copy of an address that a vector overwrites is no access.
+        let (true, true, Some(bytes)) = (handled, op.c != Slot::NONE, element_bytes(access.ty)) else { return };
+        let bytes = u64::from(bytes);
+        let at = addresses(core, op);
+        let strong = (access.order != Order::Weak).then_some(access.scope);
+        let site = self.site(core, position, strong, write, false);
+        let mut active = core.active;
+        if write {
+            active = without_repeats(core, op, access, &at, active);
+        }
+        let (block, warp) = (core.place.block, core.place.warp);
+        let pairs = self.pairs_of(core);
+        let noted = pairs.as_ref().is_some_and(|pairs| pairs.is_noted(position));
+        let Some(mut actor) = self.actor(block, warp, active.trailing_zeros() as usize) else { return };
+        for lane in lanes(active) {
+            if lane as u32 != actor.thread.lane {
+                match self.same_warp(&actor, lane) {
+                    Some(next) => actor = next,
+                    None => return,
+                }
+            }
+            let Some((memory, address)) = self.memory(block, access.space, at[lane]) else { continue };
+            if address % bytes != 0 {
+                continue;
+            }
+            if noted {
+                self.note(core, position, memory, address, &actor, site, write);
+            }
+            self.touch(memory, address, bytes, &actor, site);
+            if strong.is_some() {
+                let how = (access.order, access.scope);
+                for piece in pieces(address, bytes) {
+                    match write {
+                        true => self.strong_write((memory, piece), &actor, how, site, false),
+                        false => self.strong_read((memory, piece), &actor, how, site),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Another lane of the actor's warp.
+    pub(super) fn same_warp(&mut self, actor: &Actor, lane: usize) -> Option<Actor> {
+        let Thread { block, warp, .. } = actor.thread;
+        self.actor(block, warp, lane)
+    }
+}
+
+/// The locations that order goes through are pieces of four bytes.
+pub(super) fn pieces(address: u64, bytes: u64) -> impl Iterator<Item = u64> {
+    (address / 4..(address + bytes).div_ceil(4)).map(|piece| piece * 4)
+}
+
+/// The masks of the lanes at a barrier of lanes.
+fn masks(core: &Core<'_>, op: &Micro) -> [u32; LANES] {
+    let mut masks = [core.mask; LANES];
+    let whole = core.code.operations.get(op.x as usize);
+    if let Some(mask) = whole.map(|whole| whole.source(0)).filter(|mask| mask.is_some()) {
+        for lane in lanes(core.active) {
+            masks[lane] = core.read(mask, lane) as u32;
+        }
+    }
+    masks
+}
+
+/// Lanes that store the same value to the same place in one instruction count once: one of the stores is
+/// guaranteed, and which one does not matter (CUDA C++ Programming Guide, «Warps and SIMT»).
+fn without_repeats(core: &Core<'_>, op: &Micro, access: &Access, at: &[u64; LANES], active: u32) -> u32 {
+    let mut kept = active;
+    let wide = element_bytes(access.ty) == Some(8);
+    let value = |lane: usize| if wide { core.wide(op.d)[lane] } else { core.narrow(op.d)[lane].into() };
+    for lane in lanes(active) {
+        let first = lanes(active & ((1 << lane) - 1)).find(|&other| at[other] == at[lane]);
+        if let Some(first) = first
+            && plane_is_known(access)
+            && value(first) == value(lane)
+        {
+            kept &= !(1 << lane);
+        }
+    }
+    kept
+}
+
+fn plane_is_known(access: &Access) -> bool {
+    matches!(element_bytes(access.ty), Some(4 | 8))
+}
+
+impl Race {
+    fn mbarrier(
+        &mut self,
+        core: &mut Core<'_>,
+        op: &Micro,
+        position: usize,
+        operation: MbarrierOperation,
+        space: Space,
+    ) {
+        for lane in lanes(core.active) {
+            let address = self.saved.addresses[lane];
+            match operation {
+                MbarrierOperation::Init => self.phases_begin(core, position, space, address),
+                MbarrierOperation::Invalidate => {
+                    if let Some(key) = self.memory(core.place.block, space, address) {
+                        self.phases.remove(&key);
+                    }
+                }
+                MbarrierOperation::Arrive { .. } => self.phase_arrive(core, position, lane, space, address),
+                MbarrierOperation::Wait { .. } => {
+                    let whole = core.code.operations.get(op.x as usize);
+                    let over = whole.is_some_and(|whole| core.read(whole.destination(0), lane) & 1 != 0);
+                    if over {
+                        self.phase_passed(core, position, lane, space, address);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for lane in lanes(core.active) {
+            let address = self.saved.addresses[lane];
+            self.phase_look(core, lane, space, address);
+        }
+    }
+}
