@@ -22,7 +22,7 @@ mod threads;
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use standstill_findings::Rule;
 use standstill_kernel_ir::Scope;
 
@@ -64,7 +64,6 @@ struct BlockState {
     warps: Vec<WarpState>,
     barriers: FxHashMap<u32, Clock>,
     hints: Vec<sync::Hint>,
-    threads: u32,
 }
 
 /// A fault that was found.
@@ -104,7 +103,6 @@ pub(crate) struct Race {
     found: FxHashMap<(Rule, u32, u32), Found>,
     order: Vec<(Rule, u32, u32)>,
     saved: observe::Saved,
-    seen_pairs: FxHashSet<u32>,
 }
 
 /// The thread that acts.
@@ -157,7 +155,6 @@ impl Race {
             found: FxHashMap::default(),
             order: Vec::new(),
             saved: observe::Saved::default(),
-            seen_pairs: FxHashSet::default(),
         }))
     }
 
@@ -184,7 +181,6 @@ impl Race {
                 warps: (0..warps).map(warp).collect(),
                 barriers: FxHashMap::default(),
                 hints: Vec::new(),
-                threads,
             }
         })
     }
@@ -293,15 +289,7 @@ impl Race {
         }
     }
 
-    fn found(
-        &mut self,
-        rule: Rule,
-        mark: Mark,
-        old: Mark,
-        cause: Option<u32>,
-        memory: Memory,
-        address: u64,
-    ) {
+    fn found(&mut self, rule: Rule, mark: Mark, old: Mark, cause: Option<u32>, memory: Memory, address: u64) {
         let key = (rule, mark.site, old.site);
         if let Some(known) = self.found.get_mut(&key) {
             known.count += 1;

@@ -53,7 +53,9 @@ impl Decoder<'_> {
                 _ => matrix::operate,
             },
             // Copies are done when they are issued, and memory is sequentially consistent.
-            Op::AsyncCommit | Op::AsyncWait | Op::Fence { .. } | Op::LifeMark { .. } => crate::exec::core::nothing,
+            Op::AsyncCommit | Op::AsyncWait | Op::Fence { .. } | Op::LifeMark { .. } => {
+                crate::exec::core::nothing
+            }
             Op::BulkCommit
             | Op::BulkWait { .. }
             | Op::GridDependency { wait: false }

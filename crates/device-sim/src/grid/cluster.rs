@@ -86,7 +86,9 @@ impl Grid {
                 continue;
             }
             let groups = block.warps.iter_mut().zip(0..);
-            for (group, warp) in groups.flat_map(|(warp, index)| warp.groups.iter_mut().map(move |group| (group, index))) {
+            for (group, warp) in
+                groups.flat_map(|(warp, index)| warp.groups.iter_mut().map(move |group| (group, index)))
+            {
                 if matches!(group.state, State::AtCluster) {
                     if let Some(race) = &mut self.shared.race {
                         race.cluster_passed(index, block.index, warp, group.mask);

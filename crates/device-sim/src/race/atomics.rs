@@ -52,7 +52,8 @@ impl Race {
                             None => return,
                         },
                     };
-                    let (expected, new) = (core.read(whole.source(1), lane), core.read(whole.source(2), lane));
+                    let (expected, new) =
+                        (core.read(whole.source(1), lane), core.read(whole.source(2), lane));
                     let result = atomic::atomic(operation, access.ty, access.space, old, expected, new);
                     let result = low(result.unwrap_or(old), bytes as u32);
                     writes_it = low(old, bytes as u32) == low(expected, bytes as u32);
@@ -66,9 +67,7 @@ impl Race {
                 self.touch(memory, address, bytes, &actor, if writes_it { writes } else { reads });
                 for piece in pieces(address, bytes) {
                     self.strong_read((memory, piece), &actor, how, reads);
-                    if writes_it
-                        && let Some(actor) = self.actor(block, warp, lane)
-                    {
+                    if writes_it && let Some(actor) = self.actor(block, warp, lane) {
                         self.strong_write((memory, piece), &actor, how, writes, true);
                     }
                 }

@@ -42,7 +42,14 @@ impl Race {
             let (to, from) = (core.read(whole.source(0), lane), core.read(whole.source(1), lane));
             let Some(actor) = self.actor(block, warp, lane) else { return };
             if let Some((memory, address)) = self.memory(block, Space::Global, from) {
-                self.range(memory, address, given, &actor, Mark { thread: actor.number, time: actor.time, site: reads }, false);
+                self.range(
+                    memory,
+                    address,
+                    given,
+                    &actor,
+                    Mark { thread: actor.number, time: actor.time, site: reads },
+                    false,
+                );
             }
             let Some((memory, address)) = self.memory(block, Space::Shared, to) else { continue };
             let mark = Mark { thread: actor.number, time: UNDER_WAY, site };
@@ -58,7 +65,8 @@ impl Race {
         let mut at = address;
         let end = address.saturating_add(bytes);
         while at < end {
-            let piece = [8, 4, 2, 1].into_iter().find(|&piece| at % piece == 0 && at + piece <= end).unwrap_or(1);
+            let piece =
+                [8, 4, 2, 1].into_iter().find(|&piece| at % piece == 0 && at + piece <= end).unwrap_or(1);
             self.touch_as(memory, at, piece, actor, mark, write);
             at += piece;
         }
@@ -158,7 +166,9 @@ impl Race {
                         let mark = Mark { thread: issuer.number, time: issuer.time, site: reads };
                         self.range(memory, address, bytes, &issuer, mark, false);
                     }
-                    let Some((memory, address)) = self.memory(core.place.block, to_space, to) else { continue };
+                    let Some((memory, address)) = self.memory(core.place.block, to_space, to) else {
+                        continue;
+                    };
                     let copier = self.copier(core.place.block, barrier);
                     let time = self.tick();
                     let mark = Mark { thread: self.number(copier), time, site };

@@ -62,9 +62,8 @@ impl Race {
             return None;
         }
         let loads = &state.lane(actor.thread.lane as usize).loads;
-        let found = loads.iter().rev().find(|(id, of, at, _)| {
-            ids.contains(id) && (*of, *at) == (memory, address)
-        })?;
+        let found =
+            loads.iter().rev().find(|(id, of, at, _)| ids.contains(id) && (*of, *at) == (memory, address))?;
         Some((found.0, found.3))
     }
 

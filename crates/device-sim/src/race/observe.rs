@@ -169,9 +169,12 @@ impl Race {
 
     /// Plain and strong loads and stores: one element of each lane.
     fn elements(&mut self, core: &mut Core<'_>, op: &Micro, position: usize, access: &Access, write: bool) {
-        let handled = matches!(access.space, Space::Global | Space::Shared | Space::SharedCluster | Space::Generic);
+        let handled =
+            matches!(access.space, Space::Global | Space::Shared | Space::SharedCluster | Space::Generic);
         // The copy of an address that a vector overwrites is no access.
-        let (true, true, Some(bytes)) = (handled, op.c != Slot::NONE, element_bytes(access.ty)) else { return };
+        let (true, true, Some(bytes)) = (handled, op.c != Slot::NONE, element_bytes(access.ty)) else {
+            return;
+        };
         let bytes = u64::from(bytes);
         let at = addresses(core, op);
         let strong = (access.order != Order::Weak).then_some(access.scope);

@@ -49,13 +49,16 @@ impl Pairs {
                 Op::Atomic { operation: AtomicOperation::CompareExchange, .. } => {
                     let from = value(2).map(|value| reads(function, &ssa, value)).unwrap_or_default();
                     let expected = value(1).map(|value| reads(function, &ssa, value)).unwrap_or_default();
-                    let result =
-                        if instruction.operands.destinations > 0 { ssa.at(instruction.operands.start) } else { None };
+                    let result = if instruction.operands.destinations > 0 {
+                        ssa.at(instruction.operands.start)
+                    } else {
+                        None
+                    };
                     let ignored = result.is_none_or(|result| uses.of(result).is_empty());
-                    let chases = from
-                        .iter()
-                        .filter(|read| !expected.contains(read) && **read != id)
-                        .any(|&read| address_reads(function, &ssa, read).iter().any(|by| expected.contains(by)));
+                    let chases =
+                        from.iter().filter(|read| !expected.contains(read) && **read != id).any(|&read| {
+                            address_reads(function, &ssa, read).iter().any(|by| expected.contains(by))
+                        });
                     Update { from, expected, ignored, chases }
                 }
                 _ => continue,

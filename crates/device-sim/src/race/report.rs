@@ -44,9 +44,8 @@ impl Grid {
     fn race(&self, found: &Found, at: &Place, other: &Place, cause: Option<&Place>) -> Finding {
         let race = self.shared.race.as_ref();
         let warps = race.map_or(1, |race| race.warps);
-        let writes = |site: u32| {
-            race.and_then(|race| race.sites.get(site as usize)).is_some_and(|site| site.write)
-        };
+        let writes =
+            |site: u32| race.and_then(|race| race.sites.get(site as usize)).is_some_and(|site| site.write);
         let (me, them) = (self.who(found.me, warps), self.who(found.them, warps));
         let what = match found.memory {
             Memory::Global => format!("global memory at {:#x}", found.address),
@@ -59,13 +58,20 @@ impl Grid {
         finding.known = Known::Observed;
         finding.platforms = PlatformRow::everywhere(Outcome::WrongResult);
         if found.rule == Rule::SharedRace || found.rule == Rule::GlobalRace {
-            finding.platforms = PlatformRow::new(&Platform::ALL.map(|platform| (platform, Outcome::WrongResult)));
+            finding.platforms =
+                PlatformRow::new(&Platform::ALL.map(|platform| (platform, Outcome::WrongResult)));
         }
         finding.help = words.help.to_owned();
         let label = match found.rule {
-            Rule::MissingRelease => format!("this store lets {me} go on, but nothing orders it behind what it tells of"),
-            Rule::MissingAcquire => format!("{me} sees here that it may go on, but nothing orders what follows behind it"),
-            Rule::MbarrierPhase => "this wait lets through: the phase that it names was over before".to_owned(),
+            Rule::MissingRelease => {
+                format!("this store lets {me} go on, but nothing orders it behind what it tells of")
+            }
+            Rule::MissingAcquire => {
+                format!("{me} sees here that it may go on, but nothing orders what follows behind it")
+            }
+            Rule::MbarrierPhase => {
+                "this wait lets through: the phase that it names was over before".to_owned()
+            }
             Rule::BarrierCount => "more threads arrive here than the mbarrier counts".to_owned(),
             Rule::Aba => "the old value is back, but not what hung from it: this succeeds".to_owned(),
             Rule::LostUpdate => format!("{me} writes back what it read before the other one's write"),

@@ -130,9 +130,7 @@ impl Race {
         variable.would = Some((known, Mark { thread: actor.number, time: actor.time, site }));
         let Some((clock, scope, site)) = released else { return };
         let wide = scope >= Scope::Gpu;
-        let same = |entry: &&mut Released| {
-            entry.scope == scope && (wide || entry.block == own)
-        };
+        let same = |entry: &&mut Released| entry.scope == scope && (wide || entry.block == own);
         match variable.released.iter_mut().find(same) {
             Some(entry) => {
                 if entry.block != own {
@@ -190,7 +188,8 @@ impl Race {
         let hints = &mut self.block(block).hints;
         let of = writer.map(|mark| mark.thread);
         let same = |hint: &&mut Hint| {
-            (hint.rule, hint.site, hint.reader, hint.writer.map(|mark| mark.thread)) == (rule, site, reader, of)
+            (hint.rule, hint.site, hint.reader, hint.writer.map(|mark| mark.thread))
+                == (rule, site, reader, of)
         };
         if let Some(known) = hints.iter_mut().find(same) {
             (known.clock, known.writer) = (Arc::clone(clock), writer);
