@@ -70,6 +70,19 @@ pub struct Device {
     pub grids: Vec<Grid>,
     /// The blocks that held a place on a multiprocessor.
     pub blocks: Vec<Block>,
+    /// Exceptions that multiprocessors noted; drivers before r555 do not.
+    pub stops: Vec<Stop>,
+}
+
+/// An exception that a multiprocessor noted. The warps that it happened to may be gone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stop {
+    /// The multiprocessor.
+    pub multiprocessor: u32,
+    /// What happened (`CUDBGException_t`).
+    pub exception: u32,
+    /// The instruction, when it is known.
+    pub pc: Option<u64>,
 }
 
 impl Device {

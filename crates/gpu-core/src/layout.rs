@@ -6,7 +6,7 @@
 use crate::bytes::{u32_at, u64_at};
 use crate::dump::{
     BarrierNote, Block, ConstantBank, Context, Convergence, Device, Grid, GridStatus, Lane, LaneState, Meta,
-    Module, Warp,
+    Module, Stop, Warp,
 };
 
 /// Entry sizes of the oldest drivers that are read.
@@ -99,6 +99,12 @@ pub(crate) fn grid(entry: Entry<'_>) -> Grid {
 
 pub(crate) fn bank(entry: Entry<'_>) -> ConstantBank {
     ConstantBank { address: entry.whole(0), size: entry.half(8), bank: entry.half(12) }
+}
+
+/// The exception that a multiprocessor noted; exception 0 is none.
+pub(crate) fn stop(entry: Entry<'_>) -> Stop {
+    let pc = (entry.reaches(24) && entry.half(12) != 0).then(|| entry.whole(16));
+    Stop { multiprocessor: entry.half(0), exception: entry.half(8), pc }
 }
 
 pub(crate) fn block(entry: Entry<'_>, multiprocessor: u32) -> Block {

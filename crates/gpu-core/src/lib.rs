@@ -18,6 +18,7 @@ mod loops;
 mod mbarrier;
 mod memory;
 mod observe;
+mod outlook;
 mod parameters;
 mod position;
 mod prune;
@@ -29,7 +30,7 @@ mod values;
 pub use code::{Code, Function, Place, SourceLine};
 pub use dump::{
     BarrierNote, Block, ConstantBank, Context, Convergence, Device, Dump, Grid, GridStatus, Lane, LaneState,
-    Memory, Meta, Module, Warp, words,
+    Memory, Meta, Module, Stop, Warp, words,
 };
 pub use error::{Problem, ProblemKind, Problems, ReadError};
 pub use explain::{Options, explain};

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::code::{Code, Function};
+use crate::outlook::{self, Outlook};
 use crate::sass::{AccessKind, Address, Instruction, Op, RZ, SIZE, Space};
 
 /// Larger functions are looked at around the program counter only.
@@ -31,6 +32,12 @@ pub(crate) struct Loop {
     pub(crate) has_barrier: bool,
     /// Whether a compare-and-swap decides it.
     pub(crate) swaps: bool,
+    /// What decides whether it ends, apart from what it polls.
+    pub(crate) outlook: Outlook,
+    /// Whether what it reads, or where, hangs on a register that it carries from round to round.
+    pub(crate) carries: bool,
+    /// The instructions of a recurrence of whole numbers with the branch back, when nothing else can leave.
+    pub(crate) recurrence: Vec<Instruction>,
 }
 
 /// An access that decides whether a loop ends.
@@ -96,7 +103,9 @@ fn describe(body: &[Instruction], first: u64, last: u64) -> Loop {
         _ => false,
     };
     let exits: Vec<&Instruction> = body.iter().filter(leaves).collect();
-    let (accesses, carried) = deciding(body, &exits);
+    let Slice { accesses, carried, taken } = deciding(body, &exits);
+    let taken = outlook::narrowed(body, &taken, &exits);
+    let outlook = outlook::of(body, &taken, !accesses.is_empty());
     let weak = accesses.iter().all(|(_, kind, _)| *kind == AccessKind::Load);
     let written: BTreeSet<u8> = body
         .iter()
@@ -139,14 +148,31 @@ fn describe(body: &[Instruction], first: u64, last: u64) -> Loop {
         last,
         reads_along: accesses.iter().any(|access| polled(access).is_none()),
         // A sum over what is read is work, not waiting.
-        polled: if weak && carried { Vec::new() } else { accesses.iter().filter_map(polled).collect() },
+        polled: if (weak && carried) || outlook == Outlook::Counts {
+            Vec::new()
+        } else {
+            accesses.iter().filter_map(polled).collect()
+        },
         mbarrier,
         has_exit: !exits.is_empty(),
         decided_at: exits.first().map_or(last, |instruction| instruction.pc),
         writes: kind(&[AccessKind::Store]),
         has_barrier: body.iter().any(|instruction| matches!(instruction.op, Op::Barrier { .. })),
+        outlook,
+        carries: carried || carries(body, &taken),
+        recurrence: outlook::recurrence(body, &taken, &exits),
         swaps: accesses.iter().any(|(_, kind, _)| *kind == AccessKind::CompareAndSwap),
     }
+}
+
+/// What decides whether a loop ends.
+struct Slice {
+    /// Accesses whose values flow into the decision.
+    accesses: Vec<(u64, AccessKind, Address)>,
+    /// Whether a register that the loop carries from round to round does too.
+    carried: bool,
+    /// The instructions that take part.
+    taken: BTreeSet<u64>,
 }
 
 /// How many operands of an address are followed before it counts as changing.
@@ -173,7 +199,7 @@ fn is_steady(body: &[Instruction], pc: u64, register: u8, fuel: &mut u32) -> boo
 
 /// The accesses whose values flow into the decision to leave, by a backward slice over registers and predicates, and
 /// whether a register that the loop carries from round to round does too.
-fn deciding(body: &[Instruction], exits: &[&Instruction]) -> (Vec<(u64, AccessKind, Address)>, bool) {
+fn deciding(body: &[Instruction], exits: &[&Instruction]) -> Slice {
     let guard = |instruction: &&Instruction| instruction.guard;
     let always = |guard: &crate::sass::Guard| !guard.is_always();
     let mut predicates: BTreeSet<u8> =
@@ -225,15 +251,34 @@ fn deciding(body: &[Instruction], exits: &[&Instruction]) -> (Vec<(u64, AccessKi
         body.iter().filter_map(access).collect()
     };
     if has_barrier && !seen().is_empty() {
-        return (seen(), false);
+        return Slice { accesses: seen(), carried: false, taken };
     }
     // Decisions that go through uniform registers or votes are not followed: what must see other threads'
     // writes is what is waited for.
     if found.is_empty() && !exits.is_empty() {
-        return (seen(), false);
+        return Slice { accesses: seen(), carried: false, taken };
     }
     found.sort_by_key(|(pc, _, _)| *pc);
-    (found, carried)
+    Slice { accesses: found, carried, taken }
+}
+
+/// Whether a slice, with what its addresses are worked out from, reads what the round before left in a register.
+fn carries(body: &[Instruction], slice: &BTreeSet<u64>) -> bool {
+    let mut open: Vec<&Instruction> = body.iter().filter(|i| slice.contains(&i.pc)).collect();
+    let mut seen: BTreeSet<u64> = slice.clone();
+    while let Some(instruction) = open.pop() {
+        let upper = |register: u8| register.checked_add(1).filter(|_| instruction.reads_wide_address());
+        for register in instruction.reads().flat_map(|register| [Some(register), upper(register)]).flatten() {
+            if is_carried(body, instruction.pc, register) {
+                return true;
+            }
+            let writes = |i: &&Instruction| {
+                i.writes().is_some_and(|(first, n)| (first..first.saturating_add(n)).contains(&register))
+            };
+            open.extend(body.iter().filter(writes).filter(|writer| seen.insert(writer.pc)));
+        }
+    }
+    false
 }
 
 /// Whether the instruction at `pc` reads what the round before left in a register.

@@ -9,6 +9,7 @@ use crate::dump::{Block, Context, Device, Dump, Grid, Lane, LaneState, Warp};
 use crate::loops::{self, Loop, Polled};
 use crate::mbarrier::MbarrierWord;
 use crate::memory::{Location, Reader};
+use crate::outlook::{self, Outlook};
 use crate::parameters;
 use crate::position::{BEFORE_BARRIER, Count, Doing, GridState, Group, Ptx};
 use crate::sass::{Address, BarrierAction, Instruction, Mask, Op, Operand};
@@ -193,7 +194,7 @@ impl Observer<'_> {
             }
         }
         let Some(around) = site.around else { return (Doing::Work, lane.pc) };
-        in_loop(&around, &values, &reader)
+        in_loop(&around, &values, &reader, lane.pc)
     }
 
     fn site(&mut self, pc: u64) -> Option<Site> {
@@ -220,6 +221,35 @@ impl Observer<'_> {
         })
     }
 
+    /// Exceptions that only a multiprocessor noted, because the warps that ran into them had left.
+    fn stops(&self, device: &Device) -> Vec<Group> {
+        let seen = |pc: Option<u64>| {
+            let same = |group: &Group| pc.is_none_or(|pc| pc == group.at);
+            self.groups.values().any(|group| matches!(group.doing, Doing::Fault(_)) && same(group))
+        };
+        let mut stops: Vec<Group> = Vec::new();
+        for stop in &device.stops {
+            let at = stop.pc.unwrap_or(0);
+            if seen(stop.pc) || stops.iter().any(|known| known.at == at) {
+                continue;
+            }
+            let code = self.codes.iter().find(|code| code.function(at).is_some());
+            let function = code.and_then(|code| code.function(at));
+            stops.push(Group {
+                doing: Doing::Fault(stop.exception),
+                at,
+                place: code.and_then(|code| code.place(at)),
+                ptx_line: code.and_then(|code| code.ptx_line(at)),
+                offset: function.map_or(0, |function| at - function.start),
+                function: function.map(|function| function.name.clone()).unwrap_or_default(),
+                faulted: None,
+                range: None,
+                threads: BTreeMap::new(),
+            });
+        }
+        stops
+    }
+
     fn finish(self, number: usize, device: &Device, blocks: &[&Block]) -> GridState {
         let entry = self.grid.entry;
         let code = self.codes.iter().find(|code| code.function(entry).is_some());
@@ -233,6 +263,7 @@ impl Observer<'_> {
         let cooperative = |group: &Group| group.place.as_ref().is_some_and(crate::explain::in_grid_sync);
         let said = device.grid(self.grid.id).is_some_and(|grid| grid.grid_dim == self.grid.grid_dim);
         let size_known = said && (self.grid.blocks() > 1 || !self.groups.values().any(cooperative));
+        let stops = self.stops(device);
         let parameters = parameters::read(self.source, self.grid, kernel.as_deref(), ptx.as_ref());
         let mut groups: Vec<Group> = self.groups.into_values().collect();
         for threads in groups.iter_mut().flat_map(|group| group.threads.values_mut()) {
@@ -249,6 +280,7 @@ impl Observer<'_> {
             kernel: kernel.or(used).unwrap_or_default(),
             ptx,
             groups,
+            stops,
             blocks: blocks
                 .iter()
                 .map(|block| {
@@ -395,7 +427,7 @@ fn barrier(values: &Values, overwritten: &[u8], parts: (Operand, Option<Operand>
     Doing::BlockBarrier { id, count }
 }
 
-fn in_loop(around: &Loop, values: &Values, reader: &Reader<'_>) -> (Doing, u64) {
+fn in_loop(around: &Loop, values: &Values, reader: &Reader<'_>, pc: u64) -> (Doing, u64) {
     let locate = |address: &Address| {
         let base = values.address(address)?;
         Some(reader.locate(address.space, base))
@@ -420,5 +452,12 @@ fn in_loop(around: &Loop, values: &Values, reader: &Reader<'_>) -> (Doing, u64) 
         return (Doing::Spin { polled, swaps: around.swaps }, first.pc);
     }
     let (has_exit, has_barrier) = (around.has_exit, around.has_barrier);
-    (Doing::Loop { has_exit, has_barrier }, around.decided_at)
+    let may_end = has_exit
+        && match around.outlook {
+            Outlook::Counts | Outlook::Open => true,
+            Outlook::Exact => false,
+            Outlook::Recurs => !outlook::repeats(around, values, pc),
+            Outlook::Reads => around.carries,
+        };
+    (Doing::Loop { has_exit, has_barrier, may_end }, around.decided_at)
 }

@@ -52,6 +52,9 @@ pub enum Doing {
         has_exit: bool,
         /// Whether it waits at block barriers on its way round.
         has_barrier: bool,
+        /// Whether it may be ordinary work that is under way: something that changes from round to round decides its
+        /// end.
+        may_end: bool,
     },
     /// Stopped by an exception (`CUDBGException_t`).
     Fault(u32),
@@ -157,6 +160,8 @@ pub struct GridState {
     pub ptx: Option<Ptx>,
     /// The groups, larger ones first.
     pub groups: Vec<Group>,
+    /// Exceptions whose warps were gone when the dump was taken.
+    pub stops: Vec<Group>,
     /// Blocks that were on a multiprocessor, by number: threads that had not exited.
     pub blocks: BTreeMap<u64, u32>,
 }

@@ -229,8 +229,11 @@ impl<'a> Reader<'a> {
         let mut sms = FxHashMap::default();
         for (index, section) in self.of_kind(Kind::Sms) {
             let Some(device) = self.device(devices, section, dump) else { continue };
-            let numbers: Vec<u32> = self.table(section, layout::SM, |entry| entry.half(0));
-            sms.insert(index, (device, numbers));
+            let read = self.table(section, layout::SM, layout::stop);
+            sms.insert(index, (device, read.iter().map(|stop| stop.multiprocessor).collect::<Vec<u32>>()));
+            if let Some(target) = dump.devices.get_mut(device) {
+                target.stops.extend(read.into_iter().filter(|stop| stop.exception != 0));
+            }
         }
         let mut blocks = Places::default();
         for (index, section) in self.of_kind(Kind::Blocks) {

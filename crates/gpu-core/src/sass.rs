@@ -174,6 +174,15 @@ pub(crate) enum Op {
     Other,
 }
 
+/// How two numbers are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Comparison {
+    /// Whether they are floating-point numbers.
+    pub(crate) float: bool,
+    /// Whether for being equal or not.
+    pub(crate) exact: bool,
+}
+
 impl Instruction {
     /// Decodes the instruction at `pc`.
     pub(crate) fn decode(pc: u64, raw: u128) -> Instruction {
@@ -264,8 +273,6 @@ impl Instruction {
 
     /// Whether its result depends on its operands alone: no memory, no clock, no other lane.
     pub(crate) fn is_steady(&self) -> bool {
-        /// `S2R` of the clocks.
-        const CLOCKS: std::ops::RangeInclusive<u8> = 0x50..=0x57;
         match (self.op, self.base()) {
             (Op::Other, 0x005 | 0x0b9 | 0x183) => false,
             (Op::Other, 0x119) => !CLOCKS.contains(&((self.raw >> 72) as u8)),
@@ -284,6 +291,7 @@ impl Instruction {
                 0x010 | 0x012 => [field(81), field(84)],
                 _ => [None, None],
             },
+            Op::Access { kind: AccessKind::Store, .. } => [None, None],
             Op::WarpOperation(_) | Op::MbarrierTry { .. } | Op::Access { .. } => [field(81), None],
             _ => [None, None],
         }
@@ -302,14 +310,95 @@ impl Instruction {
         fields.into_iter().chain([guard]).filter(|predicate| *predicate != 7)
     }
 
-    fn base(&self) -> u16 {
+    /// Whether it reads a clock.
+    pub(crate) fn reads_clock(&self) -> bool {
+        match self.base() {
+            0x005 => true,
+            0x119 | 0x1c3 => CLOCKS.contains(&((self.raw >> 72) as u8)),
+            _ => false,
+        }
+    }
+
+    /// Whether it adds whole numbers, or moves one: what a counter is made of. Multiplications by one count too.
+    pub(crate) fn counts(&self) -> bool {
+        let immediate = (self.raw >> 32) as u32;
+        match (self.op, self.base()) {
+            (Op::Other, 0x010 | 0x036) => true,
+            (Op::Other, 0x002) => true,
+            (Op::Other, 0x024) => self.form() == 4 && immediate == 1 || register(self.raw, 24) == RZ,
+            _ => false,
+        }
+    }
+
+    /// Whether it only moves a value.
+    pub(crate) fn moves(&self) -> bool {
+        match self.base() {
+            0x002 => true,
+            0x024 => register(self.raw, 24) == RZ,
+            // An addition of nothing.
+            0x010 => self.form() == 4 && self.immediate() == Some(0) && register(self.raw, 64) == RZ,
+            0x036 => self.form() == 4 && self.immediate() == Some(0),
+            _ => false,
+        }
+    }
+
+    /// The 32 bits of an operand that is written in the instruction.
+    pub(crate) fn immediate(&self) -> Option<u32> {
+        (self.form() == 4).then_some((self.raw >> 32) as u32)
+    }
+
+    /// How two numbers are compared, for an instruction that does.
+    pub(crate) fn comparison(&self) -> Option<Comparison> {
+        let wide = (self.raw >> 76) as u8 & 0xf;
+        let exact = |codes: &[u8], code: u8| codes.contains(&code);
+        match (self.op, self.base()) {
+            (Op::Other, 0x00b | 0x02a) => {
+                Some(Comparison { float: true, exact: exact(&[2, 5, 10, 13], wide) })
+            }
+            (Op::Other, 0x00c) => Some(Comparison { float: false, exact: exact(&[2, 5], wide & 7) }),
+            _ => None,
+        }
+    }
+
+    /// Whether it counts a value in memory up or down, or may: an addition of something that is not zero.
+    pub(crate) fn counts_in_memory(&self) -> bool {
+        let operation = (self.raw >> 87) as u8 & 0xf;
+        matches!(self.op, Op::Access { kind: AccessKind::Atomic, .. })
+            && matches!(operation, 0 | 3 | 4)
+            && register(self.raw, 32) != RZ
+    }
+
+    /// Whether it reads an address of two registers.
+    pub(crate) fn reads_wide_address(&self) -> bool {
+        matches!(self.op, Op::Access { address, .. } if address.space != Space::Shared)
+    }
+
+    /// Whether it adds or compares in uniform registers: `UIADD3`, `UISETP`.
+    pub(crate) fn is_uniform_count(&self) -> bool {
+        matches!(self.base(), 0x090 | 0x08c)
+    }
+
+    /// Eight bits of its code.
+    pub(crate) fn field(&self, at: u32) -> u8 {
+        register(self.raw, at)
+    }
+
+    /// 32 bits of its code.
+    pub(crate) fn field_of_32(&self, at: u32) -> u32 {
+        (self.raw >> at) as u32
+    }
+
+    pub(crate) fn base(&self) -> u16 {
         (self.raw & 0x1ff) as u16
     }
 
-    fn form(&self) -> u8 {
+    pub(crate) fn form(&self) -> u8 {
         (self.raw >> 9) as u8 & 7
     }
 }
+
+/// Special registers that are clocks.
+const CLOCKS: std::ops::RangeInclusive<u8> = 0x50..=0x57;
 
 fn register(raw: u128, at: u32) -> u8 {
     (raw >> at) as u8

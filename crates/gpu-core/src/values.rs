@@ -24,6 +24,11 @@ impl Values {
         if register == RZ { Some(0) } else { self.registers.get(usize::from(register)).copied() }
     }
 
+    /// A uniform register.
+    pub(crate) fn uniform(&self, register: u8) -> Option<u32> {
+        if register == URZ { Some(0) } else { self.uniform.get(usize::from(register)).copied() }
+    }
+
     /// Whether the guard of an instruction holds, as far as predicates are known.
     pub(crate) fn holds(&self, instruction: &Instruction) -> bool {
         let guard = instruction.guard;

@@ -2,7 +2,7 @@
 
 use standstill_findings::{Finding, Known, Outcome, Platform, PlatformRow, Rule, Severity};
 
-use crate::position::{Count, Doing};
+use crate::position::{Count, Doing, Group};
 
 use super::{Pattern, Scene};
 
@@ -10,6 +10,7 @@ use super::{Pattern, Scene};
 const ILLEGAL_INSTRUCTION: u32 = 4;
 const ADDRESSES: [u32; 4] = [1, 5, 10, 14];
 const MISALIGNED: [u32; 2] = [6, 11];
+const ASSERTION: u32 = 12;
 /// What else stops a kernel.
 const OTHERS: [(u32, &str); 12] = [
     (2, "a stack overflow"),
@@ -29,10 +30,27 @@ const OTHERS: [(u32, &str); 12] = [
 pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     let (member, class) = scene.doing(pattern, |doing| matches!(doing, Doing::Fault(_))).next()?;
     let Doing::Fault(exception) = class.doing else { return None };
-    let threads = scene.threads(pattern, &member.threads);
+    if exception == ILLEGAL_INSTRUCTION {
+        return illegal(scene, pattern);
+    }
+    let mut finding = named(scene, exception, &scene.threads(pattern, &member.threads), class);
+    scene.primary(&mut finding, member, format!("the hardware stopped here (exception {exception})"));
+    Some(finding)
+}
+
+/// An exception that only the multiprocessor noted: its threads are gone.
+pub(crate) fn gone(scene: &Scene<'_>, class: &Group) -> Option<Finding> {
+    let Doing::Fault(exception) = class.doing else { return None };
+    let mut finding = named(scene, exception, "threads that have ended since", class);
+    finding
+        .spans
+        .push(scene.primary_span(class, format!("the hardware stopped here (exception {exception})")));
+    Some(finding)
+}
+
+fn named(scene: &Scene<'_>, exception: u32, threads: &str, class: &Group) -> Finding {
     let on = scene.on(class);
     let mut finding = match exception {
-        ILLEGAL_INSTRUCTION => return illegal(scene, pattern),
         _ if ADDRESSES.contains(&exception) => scene
             .finding(Rule::OutOfBounds, format!("{threads} accessed an address outside any allocation {on}")),
         _ if MISALIGNED.contains(&exception) => {
@@ -41,16 +59,18 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
         _ => {
             let known = OTHERS.iter().find(|(number, _)| *number == exception);
             let what = known.map_or(format!("exception {exception}"), |(_, what)| (*what).to_owned());
-            let message = format!("{threads} were stopped by the hardware {on}: {what}");
+            let message = match exception {
+                ASSERTION => format!("an assertion failed {on}, in {threads}"),
+                _ => format!("{threads} were stopped by the hardware {on}: {what}"),
+            };
             let mut finding = scene.finding(Rule::Undecided, message);
             finding.severity = Severity::Note;
-            finding.known = Known::Possible { reason: "no rule speaks of this exception".to_owned() };
-            finding
+            finding.known = Known::Observed;
+            return finding;
         }
     };
     finding.platforms = PlatformRow::new(&[(Platform::Nvidia, Outcome::WrongResult)]);
-    scene.primary(&mut finding, member, format!("the hardware stopped here (exception {exception})"));
-    Some(finding)
+    finding
 }
 
 /// An illegal instruction at a synchronisation: what it was asked for cannot be.

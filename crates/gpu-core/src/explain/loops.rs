@@ -13,10 +13,12 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
             move |doing| matches!(doing, Doing::Loop { has_exit, .. } if *has_exit == way_out),
         )
     };
+    let may_end = |doing: &Doing| matches!(doing, Doing::Loop { may_end: true, .. });
     if let Some((member, class)) = loops(false).next() {
         return Some(endless(scene, pattern, member, class));
     }
-    let (member, class) = loops(true).next()?;
+    let mut found = loops(true);
+    let (member, class) = loops(true).find(|(_, class)| !may_end(&class.doing)).or_else(|| found.next())?;
     Some(perhaps(scene, pattern, member, class))
 }
 
@@ -52,11 +54,20 @@ fn endless(scene: &Scene<'_>, pattern: &Pattern, member: &Member, class: &Group)
 fn perhaps(scene: &Scene<'_>, pattern: &Pattern, member: &Member, class: &Group) -> Finding {
     let threads = scene.threads(pattern, &member.threads);
     let (on, run) = (scene.on(class), scene.verb(pattern, &member.threads, "run"));
+    let slow = || "one snapshot cannot tell slow from stuck".to_owned();
+    if matches!(class.doing, Doing::Loop { may_end: true, .. }) {
+        let message = format!("{threads} {run} a loop whose exit test is {on}");
+        let mut finding = scene.finding(Rule::NonTerminatingLoop, message);
+        scene.may_end(&mut finding, slow());
+        scene.primary(&mut finding, member, "the loop's exit test");
+        others(scene, pattern, member, &mut finding);
+        return finding;
+    }
     let message = format!(
         "{threads} {run} a loop whose exit test is {on}; nothing that another thread does can end it"
     );
     let mut finding = scene.finding(Rule::NonTerminatingLoop, message);
-    finding.known = Known::Possible { reason: "one snapshot cannot tell slow from stuck".to_owned() };
+    finding.known = Known::Possible { reason: slow() };
     finding.help = "look at whether the exit test can ever hold: an inequality that is stepped over, or a \
                     floating-point value that is never met exactly"
         .to_owned();

@@ -35,6 +35,11 @@ pub struct Options<'a> {
 pub fn explain(dump: &Dump, state: &GridState, options: &Options<'_>) -> Vec<Finding> {
     let scene = Scene::new(dump, state, options);
     let mut findings: Vec<Finding> = Vec::new();
+    for stop in &state.stops {
+        let Some(mut finding) = fault::gone(&scene, stop) else { continue };
+        settle(&mut finding, options);
+        findings.push(finding);
+    }
     for pattern in &scene.patterns {
         let Some(mut finding) = judge(&scene, pattern) else { continue };
         doubt(&scene, pattern, &mut finding);

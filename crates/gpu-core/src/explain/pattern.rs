@@ -215,6 +215,11 @@ impl<'a> Scene<'a> {
         finding.spans.push(Span { primary: true, ..self.span(place, label.into()) });
     }
 
+    /// The place of a class as the one that a finding points at.
+    pub(crate) fn primary_span(&self, class: &Group, label: String) -> Span {
+        Span { primary: true, ..self.span(class.place.as_ref(), label) }
+    }
+
     /// A further place of the finding, unless it is there already.
     pub(crate) fn cause(&self, finding: &mut Finding, member: &Member, label: impl Into<String>) {
         let Some(place) = self.class(member).and_then(|class| class.place.as_ref()) else { return };
