@@ -89,6 +89,11 @@ pub trait Run: Send {
     /// Who waits for whom, when it is parked. `outside` says who may still help; then it is only possible that
     /// it stands for good.
     fn standstill(&mut self, outside: Option<&str>) -> Option<Finding>;
+
+    /// What else it did wrong, by the order of its accesses.
+    fn races(&mut self) -> Vec<Finding> {
+        Vec::new()
+    }
 }
 
 /// How far a launch has come.

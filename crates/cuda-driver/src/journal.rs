@@ -21,6 +21,9 @@ pub const SEED: &str = "STANDSTILL_SEED";
 /// Environment variable: `round-robin` or `random`.
 pub const SCHEDULE: &str = "STANDSTILL_SCHEDULE";
 
+/// Environment variable: `on` looks for races.
+pub const RACES: &str = "STANDSTILL_RACES";
+
 /// The journal's name in its folder.
 pub const FILE: &str = "journal.jsonl";
 

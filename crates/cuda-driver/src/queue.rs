@@ -23,6 +23,8 @@ struct Stream {
     kind: StreamKind,
     /// The last operation; `None` when there was none or it is done.
     last: Option<OperationId>,
+    /// The program has destroyed it; what is left of its work is still ordered with the legacy default stream.
+    destroyed: bool,
 }
 
 #[derive(Debug)]
@@ -49,7 +51,7 @@ pub struct Queue {
 
 impl Default for Queue {
     fn default() -> Self {
-        let legacy = Stream { kind: StreamKind::Legacy, last: None };
+        let legacy = Stream { kind: StreamKind::Legacy, last: None, destroyed: false };
         Queue {
             next: 1,
             entries: BTreeMap::new(),
@@ -63,18 +65,24 @@ impl Default for Queue {
 impl Queue {
     /// Makes a stream known.
     pub fn add_stream(&mut self, id: StreamId, kind: StreamKind) {
-        self.streams.insert(id, Stream { kind, last: None });
+        self.streams.insert(id, Stream { kind, last: None, destroyed: false });
     }
 
     /// Forgets a stream; its operations run to their end.
     pub fn remove_stream(&mut self, id: StreamId) {
-        self.streams.remove(&id);
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.destroyed = true;
+        }
+        let entries = &self.entries;
+        self.streams.retain(|_, stream| {
+            !stream.destroyed || stream.last.is_some_and(|last| entries.contains_key(&last))
+        });
     }
 
     /// Whether the stream is known.
     #[must_use]
     pub fn has_stream(&self, id: StreamId) -> bool {
-        self.streams.contains_key(&id)
+        self.streams.get(&id).is_some_and(|stream| !stream.destroyed)
     }
 
     /// What kind of stream it is.
@@ -300,6 +308,18 @@ mod tests {
         free.submit(StreamId::LEGACY, Work::Order);
         free.submit(B, Work::Order);
         assert_eq!(ready(&free), [1, 2, 3]);
+    }
+
+    #[test]
+    fn work_of_a_destroyed_stream_is_still_ordered() {
+        let mut queue = queue(StreamKind::Blocking);
+        let work = queue.submit(A, Work::Order);
+        queue.remove_stream(A);
+        assert!(!queue.has_stream(A));
+        queue.submit(StreamId::LEGACY, Work::Order);
+        assert_eq!(ready(&queue), [1]);
+        queue.complete(work);
+        assert_eq!(ready(&queue), [2]);
     }
 
     #[test]

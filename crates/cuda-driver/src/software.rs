@@ -57,6 +57,7 @@ pub struct Software {
     modules: Mutex<HashMap<usize, Result<Arc<Module>, Status>>>,
     seed: u64,
     order: Order,
+    races: bool,
     launches: Mutex<u64>,
     freed: Arc<Mutex<Freed>>,
 }
@@ -84,14 +85,15 @@ impl Freed {
 }
 
 impl Software {
-    /// A card of this model.
+    /// A card of this model; `races` looks for races and faults of memory order.
     #[must_use]
-    pub fn new(card: &Card, seed: u64, order: Order) -> Software {
+    pub fn new(card: &Card, seed: u64, order: Order, races: bool) -> Software {
         Software {
             device: Device::new(card.device, card.memory),
             modules: Mutex::default(),
             seed,
             order,
+            races,
             launches: Mutex::new(0),
             freed: Arc::default(),
         }
@@ -197,6 +199,7 @@ impl Backend for Software {
             },
             sink: Some(Box::new(Output)),
             strict: false,
+            races: self.races,
         };
         let grid = self
             .device
@@ -261,6 +264,14 @@ impl Run for Running {
         let mut finding = self.grid.standstill(outside)?.finding;
         finding.replay.get_or_insert_with(|| self.replay.clone());
         Some(finding)
+    }
+
+    fn races(&mut self) -> Vec<Finding> {
+        let mut findings = self.grid.races();
+        for finding in &mut findings {
+            finding.replay.get_or_insert_with(|| self.replay.clone());
+        }
+        findings
     }
 }
 

@@ -107,12 +107,23 @@ impl Machine {
         }
     }
 
+    /// Tells of what a launch did wrong by the order of its accesses.
+    fn tell_races(&self, run: &mut dyn Run) {
+        for finding in run.races() {
+            self.journal.write(&Record::Finding(Box::new(finding)));
+        }
+    }
+
     /// Advances every launch; tells whether any moved.
     fn advance(&self, runs: &mut Vec<(OperationId, Box<dyn Run>)>) -> bool {
         let mut moved = false;
         let mut index = 0;
         while let Some((id, run)) = runs.get_mut(index) {
-            match run.advance() {
+            let step = run.advance();
+            if matches!(step, Step::Finished | Step::Failed(_)) {
+                self.tell_races(run.as_mut());
+            }
+            match step {
                 Step::Parked => index += 1,
                 Step::Running => {
                     moved = true;
@@ -218,6 +229,7 @@ impl Machine {
     ) {
         let (launches, operations, ending) = (state.launches, state.operations, state.ending);
         drop(state);
+        runs.iter_mut().for_each(|(_, run)| self.tell_races(run.as_mut()));
         let findings: Vec<Finding> = runs.iter_mut().filter_map(|(_, run)| run.standstill(outside)).collect();
         if findings.is_empty() {
             let sentence = "the device stands still, and no thread of the program can change that".to_owned();

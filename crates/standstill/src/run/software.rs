@@ -4,6 +4,7 @@ mod journal;
 mod library;
 mod merge;
 mod names;
+mod stacks;
 mod stand_in;
 
 use std::ffi::{OsStr, OsString};
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::{Args, ValueEnum};
-use standstill_cuda_driver::journal::{CARD, FOLDER, SCHEDULE, SEED};
+use standstill_cuda_driver::journal::{CARD, FOLDER, RACES, SCHEDULE, SEED};
 use standstill_cuda_driver::{DEFAULT_MODEL, Order};
 use standstill_findings::Rule;
 use standstill_kernel_ir::launch::Device as Model;
@@ -49,6 +50,17 @@ pub(crate) struct SoftwareArgs {
     /// In which order the threads of the software GPU run
     #[arg(long, value_enum, default_value_t = ScheduleChoice::RoundRobin)]
     pub(crate) schedule: ScheduleChoice,
+    /// Look for races and faults of memory order
+    #[arg(long, value_enum, default_value_t = Switch::On)]
+    pub(crate) races: Switch,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    /// Yes
+    On,
+    /// No
+    Off,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -174,6 +186,7 @@ impl Prepared {
         command.env(CARD, software.gpu.map_or(DEFAULT_MODEL, |model| model.name));
         command.env(SEED, software.seed.wrapping_add(u64::from(round)).to_string());
         command.env(SCHEDULE, software.schedule.order().name());
+        command.env(RACES, if software.races == Switch::On { "on" } else { "off" });
         if round > 0 {
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         }
@@ -280,6 +293,6 @@ impl Observer for Watcher {
     }
 
     fn captured(&mut self, captured: &Captured) {
-        self.host = Some(host_section(captured, &Explained::default()));
+        self.host = Some(host_section(&stacks::of_program(captured), &Explained::default()));
     }
 }

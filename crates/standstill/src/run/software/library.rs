@@ -14,7 +14,8 @@ use crate::args::CompilerArgs;
 /// Where to look first: the library, or the folder it is in.
 const VARIABLE: &str = "STANDSTILL_LIBRARY_PATH";
 
-const FILE: &str = "libstandstill_cuda_runtime.so";
+/// The library's file.
+pub(super) const FILE: &str = "libstandstill_cuda_runtime.so";
 
 /// The name that programs are linked to here.
 const NAME: &str = "libcudart.so";
