@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use standstill_cuda_driver::journal::{CARD, Journal, Record, SCHEDULE, SEED};
+use standstill_cuda_driver::journal::{CARD, Journal, RACES, Record, SCHEDULE, SEED};
 use standstill_cuda_driver::{Card, DEFAULT_MODEL, Machine, Order, Software, Status};
 
 use crate::address_space::AddressSpace;
@@ -77,7 +77,8 @@ fn start() -> &'static Machine {
     };
     let seed = variable(SEED).and_then(|seed| seed.parse().ok()).unwrap_or(0);
     let order = variable(SCHEDULE).and_then(|name| Order::find(&name)).unwrap_or_default();
-    let machine = Machine::start(Box::new(Software::new(&card, seed, order)), card, journal);
+    let races = variable(RACES).is_some_and(|races| races == "on");
+    let machine = Machine::start(Box::new(Software::new(&card, seed, order, races)), card, journal);
     // SAFETY: `at_exit` is a function without arguments that stays loaded: the library is linked to the program.
     unsafe { libc::atexit(at_exit) };
     machine

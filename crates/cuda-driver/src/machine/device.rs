@@ -171,7 +171,7 @@ impl Machine {
         let served = state.waiting.values().any(|until| state.holds(*until));
         let calls = state.host_call_runs || !state.host_calls.is_empty();
         let waiting: HashSet<i32> = state.waiting.keys().copied().collect();
-        let others = match served || calls {
+        let others = match served || calls || state.shared {
             true => Others::MayAct,
             false => host::other_threads(&waiting),
         };
