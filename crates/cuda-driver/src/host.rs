@@ -60,15 +60,27 @@ pub fn somebody_reads() -> bool {
 /// Whether the address is in memory of this process, by the system's own list.
 #[must_use]
 pub fn is_own_memory(address: u64) -> bool {
+    mapping(address).is_some()
+}
+
+/// Whether other processes may have the same memory, and write it.
+#[must_use]
+pub fn is_shared_memory(address: u64) -> bool {
+    mapping(address).is_some_and(|line| line.split(' ').nth(1).is_some_and(|rights| rights.ends_with('s')))
+}
+
+/// The line of the system's list of mappings that holds the address.
+fn mapping(address: u64) -> Option<String> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    maps.lines().any(|line| {
+    let holds = |line: &&str| {
         let range = line.split(' ').next().and_then(|range| range.split_once('-'));
         let number = |text: &str| u64::from_str_radix(text, 16).ok();
         range.is_some_and(|(start, end)| {
             number(start).is_some_and(|start| start <= address)
                 && number(end).is_some_and(|end| address < end)
         })
-    })
+    };
+    maps.lines().find(holds).map(str::to_owned)
 }
 
 /// So long the program's output may take to be written when the process is ended.
@@ -162,6 +174,7 @@ mod tests {
         let here = 0u8;
         assert!(is_own_memory(std::ptr::from_ref(&here).addr() as u64));
         assert!(!is_own_memory(8));
+        assert!(!is_shared_memory(std::ptr::from_ref(&here).addr() as u64));
     }
 
     #[test]

@@ -62,6 +62,8 @@ struct State {
     next_event: u64,
     /// When a thread of the program last called, or came back from waiting.
     active: Option<Instant>,
+    /// Kernels reach memory that other processes may write.
+    shared: bool,
     /// The program ends: its other threads end with it.
     ending: bool,
 }
@@ -390,6 +392,11 @@ impl Machine {
         let mut state = self.lock();
         state.broken = None;
         state.queue.clear();
+    }
+
+    /// From now on other processes may write what kernels wait for.
+    pub fn share_with_others(&self) {
+        self.lock().shared = true;
     }
 
     /// Waits for what is left and tells the journal what was done. Called when the process ends.

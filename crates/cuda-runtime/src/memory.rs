@@ -164,6 +164,9 @@ export! {
         // SAFETY: the program keeps registered memory until it has unregistered it.
         unsafe { backend.map_host(pointer.cast(), bytes)? };
         let address = pointer.expose_provenance() as u64;
+        if standstill_cuda_driver::host::is_shared_memory(address) {
+            runtime().machine()?.share_with_others();
+        }
         let kind = Kind::Registered(flags);
         runtime().addresses.lock().add(Allocation { address, bytes: bytes as u64, kind });
         Ok(())
