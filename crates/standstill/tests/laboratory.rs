@@ -4,6 +4,8 @@
 
 mod common;
 
+#![allow(clippy::print_stdout, reason = "a test says what it skips")]
+
 use std::process::Command;
 
 use common::Workplace;
