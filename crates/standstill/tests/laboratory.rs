@@ -1,10 +1,13 @@
 //! Three hangs as `check` tells them: inside a block, across blocks, inside one thread.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test that cannot go on must stop, and says what it skips"
+)]
 
 mod common;
-
-#![allow(clippy::print_stdout, reason = "a test says what it skips")]
 
 use std::process::Command;
 
