@@ -37,7 +37,7 @@ pub use explain::{Options, explain};
 pub use mbarrier::MbarrierWord;
 pub use memory::Location;
 pub use observe::positions;
-pub use position::{Count, Doing, GridState, Group, Ptx};
+pub use position::{Arrivals, Count, Doing, GridState, Group, Ptx};
 pub use prune::prune;
 pub use read::read;
 pub use source::{Extent, Source};

@@ -82,6 +82,35 @@ pub(crate) fn stands_for(body: &[Instruction], pc: u64) -> u64 {
     behind.filter(|i| matches!(i.op, Op::WarpOperation(_))).map(|i| i.pc).next().unwrap_or(pc)
 }
 
+/// Whether a way leads from one instruction to another. Jumps to places that are not known may lead anywhere.
+pub(crate) fn leads_to(body: &[Instruction], from: u64, to: u64) -> bool {
+    let mut open = vec![from];
+    let mut seen: BTreeSet<u64> = BTreeSet::new();
+    while let Some(pc) = open.pop() {
+        if pc == to {
+            return true;
+        }
+        if !seen.insert(pc) {
+            continue;
+        }
+        let at = body.partition_point(|instruction| instruction.pc < pc);
+        let Some(instruction) = body.get(at) else { continue };
+        let ends = match instruction.op {
+            Op::Branch(target) => {
+                open.push(target);
+                true
+            }
+            Op::IndirectBranch => return true,
+            Op::Exit | Op::Return => true,
+            _ => false,
+        };
+        if !ends || !instruction.guard.is_always() || instruction.leaves_when_apart() {
+            open.push(pc.saturating_add(SIZE));
+        }
+    }
+    false
+}
+
 /// The innermost loop around `pc`.
 pub(crate) fn around(body: &[Instruction], pc: u64) -> Option<Loop> {
     let back = body.iter().filter_map(|instruction| match instruction.op {
@@ -386,5 +415,41 @@ mod tests {
         );
         assert_eq!(found.polled, []);
         assert!(found.has_exit);
+    }
+
+    /// `while (f[b ^ 1] == 0) {}` on a volatile array, compiled with `-G`: the carry of the address shares the predicate
+    /// of the exit test.
+    #[test]
+    fn a_spin_on_the_element_of_another_block_polls() {
+        let found = loop_of(
+            0x160,
+            &[
+                (0x003fde0003800000, 0x0000000000007946),
+                (0x003fde00078e3cff, 0x0000000100047812),
+                (0x003fde0000000f00, 0x0000000400047202),
+                (0x003fde0000011404, 0x0000001fff057819),
+                (0x003fde0000000f00, 0x0000000400087202),
+                (0x003fde0000000f00, 0x0000000800047202),
+                (0x003fde0000000f00, 0x0000000500057202),
+                (0x003fde0000010205, 0x0000000204057819),
+                (0x003fde00000006ff, 0x0000000204047819),
+                (0x003fde0007f1e0ff, 0x0000000403047210),
+                (0x003fde00007fe4ff, 0x0000000502057210),
+                (0x003fde0000000f00, 0x0000000400047202),
+                (0x003fde0000000f00, 0x0000000500057202),
+                (0x003fde0000000f00, 0x0000000400047202),
+                (0x003fde0000000f00, 0x0000000500057202),
+                (0x003fde00000e0000, 0x00000000060472ca),
+                (0x003fde00000e0000, 0x00000000070572ca),
+                (0x00321e000c115900, 0x0000000404047980),
+                (0x003fde0003f02270, 0x000000ff0400720c),
+                (0x003fde000070e170, 0x000000000000781c),
+                (0x003fde0003800000, 0x0000000000080947),
+                (0x003fde0003800000, 0x0000000000007947),
+                (0x003fde000383ffff, 0xfffffffc00a47947),
+            ],
+        );
+        let polled: Vec<u64> = found.polled.iter().map(|polled| polled.pc).collect();
+        assert_eq!((found.outlook, found.reads_along, polled), (Outlook::Reads, false, vec![0x270]));
     }
 }

@@ -11,7 +11,7 @@ use crate::mbarrier::MbarrierWord;
 use crate::memory::{Location, Reader};
 use crate::outlook::{self, Outlook};
 use crate::parameters;
-use crate::position::{BEFORE_BARRIER, Count, Doing, GridState, Group, Ptx};
+use crate::position::{Arrivals, BEFORE_BARRIER, Count, Doing, GridState, Group, Ptx};
 use crate::sass::{Address, BarrierAction, Instruction, Mask, Op, Operand};
 use crate::source::Source;
 use crate::values::Values;
@@ -140,6 +140,7 @@ impl Observer<'_> {
                 offset: code
                     .and_then(|code| code.function(key.1))
                     .map_or(0, |function| key.1 - function.start),
+                arrived: code.map(|code| arrivals(code, key.1, true)).unwrap_or_default(),
                 function: site.map(|site| site.function).unwrap_or_default(),
                 faulted,
                 threads: BTreeMap::new(),
@@ -242,6 +243,7 @@ impl Observer<'_> {
                 ptx_line: code.and_then(|code| code.ptx_line(at)),
                 offset: function.map_or(0, |function| at - function.start),
                 function: function.map(|function| function.name.clone()).unwrap_or_default(),
+                arrived: Arrivals::default(),
                 faulted: None,
                 range: None,
                 threads: BTreeMap::new(),
@@ -280,6 +282,7 @@ impl Observer<'_> {
             kernel: kernel.or(used).unwrap_or_default(),
             ptx,
             groups,
+            arrivals: code.map(|code| arrivals(code, entry, false)).unwrap_or_default(),
             stops,
             blocks: blocks
                 .iter()
@@ -351,6 +354,27 @@ fn head(code: &Code, around: &Loop) -> u64 {
     };
     let instructions = (around.first..=around.last).step_by(crate::sass::SIZE as usize).take(1 << 12);
     instructions.filter_map(|pc| own(&pc)).min().map_or(around.last, |(_, pc)| pc)
+}
+
+/// The arrivals without waiting in the function around `pc`: all of them, or those from which a way leads to `pc`.
+fn arrivals(code: &Code, pc: u64, before: bool) -> Arrivals {
+    let mut arrivals = Arrivals::default();
+    let Some(function) = code.function(pc) else { return arrivals };
+    let body = loops::decode(code, function);
+    let arrive = |i: &&Instruction| matches!(i.op, Op::Barrier { action: BarrierAction::Arrive, .. });
+    if body.iter().find(arrive).is_none() {
+        return arrivals;
+    }
+    let leads = |i: &&Instruction| !before || loops::leads_to(&body, i.pc, pc);
+    for instruction in body.iter().filter(arrive).filter(leads) {
+        match instruction.op {
+            Op::Barrier { id: Operand::Value(id), .. } => {
+                arrivals.ids.insert(id);
+            }
+            _ => arrivals.any = true,
+        }
+    }
+    arrivals
 }
 
 /// The synchronisation at which a lane faulted.

@@ -1,6 +1,6 @@
 //! What each thread was doing, and the threads that were doing the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::code::Place;
@@ -106,6 +106,22 @@ pub enum Count {
     Unknown,
 }
 
+/// Arrivals without waiting that the code on the way to a place makes, by the numbers of the barriers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Arrivals {
+    /// The numbers that are written in the code.
+    pub ids: BTreeSet<u32>,
+    /// Whether a number stands in a register, so that it may be any.
+    pub any: bool,
+}
+
+impl Arrivals {
+    /// Whether there may have been one at a barrier; without a number, at any.
+    pub fn may_be_at(&self, id: Option<u32>) -> bool {
+        self.any || id.map_or(!self.ids.is_empty(), |id| self.ids.contains(&id))
+    }
+}
+
 /// Threads that were doing the same at the same place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
@@ -121,6 +137,9 @@ pub struct Group {
     pub function: String,
     /// Bytes from the start of the function.
     pub offset: u64,
+    /// Barriers at which the threads may have arrived on their way here without waiting (`bar.arrive`): an arrival leaves
+    /// no trace in a dump.
+    pub arrived: Arrivals,
     /// For a fault: the synchronisation that the hardware refused.
     pub faulted: Option<Doing>,
     /// First and last address of the loop, where there is one.
@@ -160,6 +179,8 @@ pub struct GridState {
     pub ptx: Option<Ptx>,
     /// The groups, larger ones first.
     pub groups: Vec<Group>,
+    /// Arrivals without waiting anywhere in the kernel's function.
+    pub arrivals: Arrivals,
     /// Exceptions whose warps were gone when the dump was taken.
     pub stops: Vec<Group>,
     /// Blocks that were on a multiprocessor, by number: threads that had not exited.

@@ -58,6 +58,20 @@ fn the_rule_and_the_line_are_right() {
     }
 }
 
+/// Dumps of kernels that only took their time, and of an assertion that failed: nothing above a note.
+const QUIET: [&str; 4] = ["healthy_named", "healthy_tiles", "healthy_wait", "assertion"];
+
+#[test]
+fn a_healthy_kernel_is_never_called_a_hang() {
+    for name in QUIET {
+        let found = findings(name);
+        let said: Vec<String> = found.iter().map(words).collect();
+        assert!(!found.is_empty(), "{name}");
+        assert!(found.iter().all(|f| f.severity == Severity::Note), "{name}: {}", said.join("\n"));
+        assert!(found.iter().all(|f| f.rule.name() == "undecided"), "{name}: {}", said.join("\n"));
+    }
+}
+
 #[test]
 fn every_finding_points_at_one_place() {
     for case in expected() {
@@ -227,6 +241,10 @@ fn explanations() {
         for case in expected() {
             let text: String = findings(&case.name).iter().map(words).collect();
             insta::assert_snapshot!(case.name, text);
+        }
+        for name in QUIET {
+            let text: String = findings(name).iter().map(words).collect();
+            insta::assert_snapshot!(name, text);
         }
     });
 }

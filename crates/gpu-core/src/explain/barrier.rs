@@ -1,6 +1,6 @@
 //! Threads that wait at a block barrier for threads that do not come.
 
-use standstill_findings::{Finding, Node, Rule, ThreadRanges, WaitGraph};
+use standstill_findings::{Finding, Known, Node, Rule, ThreadRanges, WaitGraph};
 
 use crate::position::{Count, Doing, Group};
 
@@ -76,7 +76,16 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
         let reason = format!("threads were running {} and may still arrive", scene.on(at));
         scene.may_end(&mut finding, reason);
     }
-    if matches!(count, Count::Threads(_)) {
+    if let (Count::Threads(count), Some(reason)) =
+        (count, unseen(scene, pattern, (arrived, &others), id))
+        && count as usize > arrived
+    {
+        scene.may_end(&mut finding, reason);
+    }
+    if finding.known == Known::Observed
+        && matches!(count, Count::Threads(_))
+        && scene.state.arrivals.may_be_at(id)
+    {
         finding.notes.push("arrivals without waiting (bar.arrive) leave no trace in a dump".to_owned());
     }
     scene.primary(&mut finding, member, scene.say(pattern, member, "wait", "here"));
@@ -100,4 +109,26 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     }
     finding.waits = Some(graph);
     Some(finding)
+}
+
+/// Why the barrier may be complete all the same: threads that are elsewhere may have arrived without waiting.
+fn unseen(
+    scene: &Scene<'_>,
+    pattern: &Pattern,
+    (arrived, others): (usize, &[(&Member, &Group)]),
+    id: Option<u32>,
+) -> Option<String> {
+    if let Some((other, at)) = others.iter().find(|(_, at)| at.arrived.may_be_at(id)) {
+        let threads = scene.threads(pattern, &other.threads);
+        return Some(format!(
+            "{threads}, now {}, may have arrived before without waiting: bar.arrive leaves no trace in a dump",
+            scene.on(at)
+        ));
+    }
+    // With other blocks in other states this one may be caught just before it goes on.
+    let alone = scene.patterns.len() == 1 && scene.state.not_begun() == 0;
+    let gone = !pattern.exited.is_empty() && scene.state.arrivals.may_be_at(id) && !alone && arrived > 0;
+    gone.then(|| {
+        "threads that have exited may have arrived before: bar.arrive leaves no trace in a dump".to_owned()
+    })
 }

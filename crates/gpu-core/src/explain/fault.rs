@@ -41,7 +41,7 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
 /// An exception that only the multiprocessor noted: its threads are gone.
 pub(crate) fn gone(scene: &Scene<'_>, class: &Group) -> Option<Finding> {
     let Doing::Fault(exception) = class.doing else { return None };
-    let mut finding = named(scene, exception, "threads that have ended since", class);
+    let mut finding = named(scene, exception, "threads that were gone when the dump was taken", class);
     finding
         .spans
         .push(scene.primary_span(class, format!("the hardware stopped here (exception {exception})")));

@@ -42,6 +42,10 @@ pub fn explain(dump: &Dump, state: &GridState, options: &Options<'_>) -> Vec<Fin
     }
     for pattern in &scene.patterns {
         let Some(mut finding) = judge(&scene, pattern) else { continue };
+        // Of a grid that the hardware stopped, those that were still running say nothing.
+        if finding.rule == Rule::Undecided && !state.stops.is_empty() {
+            continue;
+        }
         doubt(&scene, pattern, &mut finding);
         settle(&mut finding, options);
         let same = |other: &&mut Finding| {
@@ -61,7 +65,8 @@ fn doubt(scene: &Scene<'_>, pattern: &Pattern, finding: &mut Finding) {
     if finding.known != Known::Observed || decided.contains(&finding.rule) || !is_wait(scene, pattern) {
         return;
     }
-    let busy = |other: &&Pattern| scene.doing(other, |doing| *doing == Doing::Work).next().is_some();
+    let works = |doing: &Doing| matches!(doing, Doing::Work | Doing::Loop { may_end: true, .. });
+    let busy = |other: &&Pattern| scene.doing(other, works).next().is_some();
     let others = scene.patterns.iter().filter(|other| other.blocks != pattern.blocks);
     if let Some(other) = others.filter(|other| !is_wait(scene, other)).find(busy) {
         let blocks = words::blocks(&other.blocks);
