@@ -263,7 +263,9 @@ fn join(observed: Finding, known: &[Finding], sources: &DiskSources) -> Finding 
     let is_loop = |rule| matches!(rule, Rule::NonTerminatingLoop | Rule::HoistableSpin);
     let loops = known.iter().filter(|finding| is_loop(finding.rule)).count();
     let about = |finding: &&Finding| {
-        let named_alike = finding.rule == observed.rule || is_kin(&observed, finding);
+        // A snapshot that does not decide leaves the word to a proof about the place where threads stand.
+        let decides = observed.rule == Rule::Undecided && finding.known == Known::Proved;
+        let named_alike = finding.rule == observed.rule || is_kin(&observed, finding) || decides;
         // A loop is a range of lines; the only loop at fault is the one that threads are in.
         let only_loop = loops == 1 && is_loop(finding.rule) && is_loop(observed.rule);
         let hangs = !matches!(
@@ -290,7 +292,9 @@ fn join(observed: Finding, known: &[Finding], sources: &DiskSources) -> Finding 
         joined.spans = observed.spans.clone();
     }
     // Neither a snapshot nor the code alone may be enough; seen and proved together they are.
-    if observed.known == Known::Observed || reason.known == Known::Proved {
+    if observed.rule != Rule::Undecided
+        && (observed.known == Known::Observed || reason.known == Known::Proved)
+    {
         joined.known = Known::Observed;
         joined.severity = observed.severity.max(joined.severity);
     }
