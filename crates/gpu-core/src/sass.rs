@@ -232,7 +232,8 @@ impl Instruction {
             },
             Op::WarpOperation(_) | Op::Other => match self.base() {
                 // Compare instructions write predicates only; some write nothing.
-                0x00b | 0x00c | 0x01c | 0x02a | 0x08c | 0x118 | 0x11a | 0x145 | 0x142 | 0x192 | 0x1ab | 0x18f => {
+                0x00b | 0x00c | 0x01c | 0x02a | 0x08c | 0x118 | 0x11a | 0x145 | 0x142 | 0x192 | 0x1ab
+                | 0x18f => {
                     return None;
                 }
                 // Uniform instructions write uniform registers.

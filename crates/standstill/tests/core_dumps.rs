@@ -49,6 +49,16 @@ fn every_hang_has_its_rule_and_line() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Kernels that ended later, dumped while they worked: one snapshot does not make them a hang.
+#[test]
+fn a_healthy_kernel_is_no_hang() {
+    let place = Workplace::new();
+    for name in ["healthy_named", "healthy_tiles", "healthy_wait"] {
+        let file = fixture(&format!("{name}.core.gz"));
+        place.run(&["core", "--fail-on", "warning", file.to_str().unwrap()]).exits(0).prints("note[N0003]");
+    }
+}
+
 #[test]
 fn the_sentence_names_threads_lines_and_what_is_missing() {
     let check = |name: &str, sentence: &str| {

@@ -76,8 +76,7 @@ pub(crate) fn judge(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
         let reason = format!("threads were running {} and may still arrive", scene.on(at));
         scene.may_end(&mut finding, reason);
     }
-    if let (Count::Threads(count), Some(reason)) =
-        (count, unseen(scene, pattern, (arrived, &others), id))
+    if let (Count::Threads(count), Some(reason)) = (count, unseen(scene, pattern, (arrived, &others), id))
         && count as usize > arrived
     {
         scene.may_end(&mut finding, reason);
