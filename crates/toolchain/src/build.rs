@@ -4,8 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::Command;
 
-use crate::compile::{ARCH_FLAGS, CompileError, Request, checked_source, hint, matches_flag, program_of};
+use crate::compile::{ARCH_FLAGS, CompileError, Request, hint, matches_flag, program_of};
 use crate::locate::{Compiler, CompilerKind};
+use crate::passed::{Passed, passed};
 use crate::process;
 
 /// Which CUDA runtime a program is linked with.
@@ -40,7 +41,7 @@ impl Compiler {
         runtime: Runtime,
         output: &Path,
     ) -> Result<Built, CompileError> {
-        let passed = checked_source(request)?;
+        let passed = passed(request)?;
         let program = program_of(self)?;
         let temporary =
             tempfile::Builder::new().prefix("standstill-").tempdir().map_err(CompileError::Temporary)?;
@@ -52,6 +53,7 @@ impl Compiler {
         let finished = process::run(&mut command).map_err(start_error)?;
         let printed = [finished.stdout.trim_end(), finished.stderr.trim_end()];
         let printed = printed.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
+        let printed = passed.with_typed_names(printed);
         if !finished.status.success() || !output.is_file() {
             return Err(CompileError::Failed {
                 compiler: self.path.clone(),
@@ -68,7 +70,7 @@ impl Compiler {
     fn build_arguments(
         &self,
         request: &Request<'_>,
-        source: &Path,
+        source: &Passed,
         runtime: Runtime,
         output: &Path,
     ) -> Vec<OsString> {
@@ -94,7 +96,7 @@ impl Compiler {
                     add("cu");
                 }
                 arguments.extend(request.flags.iter().map(OsString::from));
-                arguments.push(source.as_os_str().to_owned());
+                arguments.extend(source.arguments());
             }
             CompilerKind::Clang { toolkit } => {
                 add("-Wno-unknown-cuda-version");
@@ -114,7 +116,7 @@ impl Compiler {
                 }
                 arguments.extend(request.flags.iter().map(OsString::from));
                 arguments.extend(["-x", "cuda"].map(OsString::from));
-                arguments.push(source.as_os_str().to_owned());
+                arguments.extend(source.arguments());
                 let libraries: &[&str] = match runtime {
                     Runtime::Static => &["-lcudart_static", "-ldl", "-lrt", "-pthread"],
                     Runtime::Shared => &["-lcudart"],

@@ -10,6 +10,7 @@ use std::process::Command;
 use thiserror::Error;
 
 use crate::locate::{Compiler, CompilerKind};
+use crate::passed::{Passed, passed};
 use crate::process;
 
 /// What to compile.
@@ -40,6 +41,8 @@ pub struct Compiled {
     directory: PathBuf,
     /// The path that it was given, where it is not the typed one.
     passed: Option<(PathBuf, PathBuf)>,
+    /// Names in place of others that it could not be given, with the typed ones.
+    links: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Compiled {
@@ -47,6 +50,15 @@ impl Compiled {
     /// run in before a relative path; this takes it off again. Other names stay as they are.
     #[must_use]
     pub fn as_typed<'name>(&self, name: &'name str) -> Cow<'name, str> {
+        for (link, typed) in &self.links {
+            match Path::new(name).strip_prefix(link) {
+                Ok(rest) if rest.as_os_str().is_empty() => {
+                    return Cow::Owned(typed.to_string_lossy().into_owned());
+                }
+                Ok(rest) => return Cow::Owned(typed.join(rest).to_string_lossy().into_owned()),
+                Err(_) => {}
+            }
+        }
         let Some(rest) = self.directory.to_str().and_then(|directory| name.strip_prefix(directory)) else {
             return Cow::Borrowed(name);
         };
@@ -129,7 +141,7 @@ impl Compiler {
     /// # Errors
     /// When the source cannot be read, or the compiler cannot be started or fails.
     pub fn compile(&self, request: &Request<'_>) -> Result<Compiled, CompileError> {
-        let passed = checked_source(request)?;
+        let passed = passed(request)?;
         let program = program_of(self)?;
         let start_error = |error| CompileError::Start { path: self.path.clone(), error };
         let temporary =
@@ -144,6 +156,7 @@ impl Compiler {
         let finished = process::run(&mut command).map_err(start_error)?;
         let printed = [finished.stdout.trim_end(), finished.stderr.trim_end()];
         let printed = printed.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
+        let printed = passed.with_typed_names(printed);
         let failed = |status: String| CompileError::Failed {
             compiler: self.path.clone(),
             status,
@@ -161,11 +174,12 @@ impl Compiler {
             compiler: self.version().map_err(start_error)?,
             warnings: printed,
             directory: request.directory.canonicalize().unwrap_or_else(|_| request.directory.to_owned()),
-            passed: (passed != request.source).then(|| (passed, request.source.to_owned())),
+            passed: (passed.path != request.source).then(|| (passed.path, request.source.to_owned())),
+            links: passed.links,
         })
     }
 
-    fn arguments(&self, request: &Request<'_>, source: &Path, output: &Path) -> Vec<OsString> {
+    fn arguments(&self, request: &Request<'_>, source: &Passed, output: &Path) -> Vec<OsString> {
         let has = |names: &[&str]| {
             request.flags.iter().any(|flag| names.iter().any(|name| matches_flag(flag, name)))
         };
@@ -214,25 +228,10 @@ impl Compiler {
             }
         }
         arguments.extend(request.flags.iter().map(OsString::from));
-        arguments.push(source.as_os_str().to_owned());
+        arguments.extend(source.arguments());
         arguments.push(OsStr::new("-o").to_owned());
         arguments.push(output.as_os_str().to_owned());
         arguments
-    }
-}
-
-/// The source's path as it is passed to a compiler, where the file can be read.
-pub(crate) fn checked_source(request: &Request<'_>) -> Result<PathBuf, CompileError> {
-    let source_error = |error| CompileError::Source { path: request.source.to_owned(), error };
-    let metadata = fs::metadata(request.directory.join(request.source)).map_err(source_error)?;
-    if metadata.is_dir() {
-        return Err(source_error(io::Error::from(io::ErrorKind::IsADirectory)));
-    }
-    // A name that begins with a hyphen would be taken for a flag.
-    if request.source.as_os_str().as_encoded_bytes().starts_with(b"-") {
-        Ok(Path::new(".").join(request.source))
-    } else {
-        Ok(request.source.to_owned())
     }
 }
 

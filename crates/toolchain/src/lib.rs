@@ -19,6 +19,7 @@ mod environment;
 mod fetch;
 mod flags;
 mod locate;
+mod passed;
 mod process;
 
 pub use build::{Built, Runtime};

@@ -172,6 +172,33 @@ fn real_file_names_are_as_typed() {
     assert_eq!(folder.path("").join(&files(&compiled)[0]).canonicalize().unwrap(), absolute);
 }
 
+/// Characters that a shell would read, or that a line table writes in another way.
+#[test]
+fn real_file_names_with_any_character() {
+    let folder = Folder::with(&[]);
+    let Some(compiler) = nvcc() else { return };
+    let header = "#include \"parts.h\"\n#include \"../up.h\"\n\
+                  __global__ void k(int *p) { p[threadIdx.x] = part(p) + up(p); }\n";
+    let function =
+        |name: &str| format!("__device__ inline int {name}(int *p) {{ return atomicAdd(p, 3); }}\n");
+    for (parent, name) in [("sub", "a\"b c.cu"), ("s$b `u'", "k.cu"), ("sub", "é\\.cu")] {
+        let work = folder.path("work");
+        fs::create_dir_all(work.join(parent)).unwrap();
+        fs::write(work.join(parent).join(name), header).unwrap();
+        fs::write(work.join(parent).join("parts.h"), function("part")).unwrap();
+        fs::write(work.join("up.h"), function("up")).unwrap();
+        let source = format!("{parent}/{name}");
+        let compiled = compile(&compiler, &work, &source, "").unwrap();
+        let expected = [source.clone(), format!("{parent}/parts.h"), format!("{parent}/../up.h")];
+        let mut names = files(&compiled);
+        names.retain(|name| Path::new(name).is_relative());
+        assert_eq!(names, expected);
+        fs::write(work.join(parent).join(name), "int x = ;\n").unwrap();
+        let message = compile(&compiler, &work, &source, "").unwrap_err().to_string();
+        assert!(message.contains(&format!("\n{source}(1): error")), "{message}");
+    }
+}
+
 #[test]
 fn real_headers() {
     let folder = Folder::with(&[]);
