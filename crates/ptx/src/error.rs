@@ -28,6 +28,8 @@ pub enum ErrorKind {
     TooDeep,
     /// An instruction with more operands than can be kept.
     TooManyOperands,
+    /// A branch to a label that its function does not declare.
+    UndefinedLabel,
 }
 
 impl fmt::Display for ErrorKind {
@@ -42,6 +44,7 @@ impl fmt::Display for ErrorKind {
             Self::OpenBody => f.write_str("this body is never closed"),
             Self::TooDeep => f.write_str("nested too deeply"),
             Self::TooManyOperands => f.write_str("too many operands"),
+            Self::UndefinedLabel => f.write_str("no label of this name is declared in this function"),
         }
     }
 }

@@ -26,6 +26,7 @@ use standstill_kernel_ir::{
     Symbol, Type, Variable as IrVariable,
 };
 
+use crate::error::SyntaxError;
 use crate::span::offset;
 use crate::syntax::Module;
 use crate::syntax::function::{FunctionSyntax, Limits};
@@ -101,6 +102,13 @@ impl<'m, 'a> Lowering<'m, 'a> {
             .collect();
         listed.sort_by(|left, right| right.1.cmp(&left.1).then(left.0.cmp(right.0)));
         listed
+    }
+
+    /// The branches to labels that their functions do not declare, in the order of the text; at most
+    /// [`ERRORS_KEPT`](crate::error::ERRORS_KEPT). A function with a syntax error in it is left out: its labels may
+    /// stand in what was not read.
+    pub fn undefined_labels(&self) -> Vec<SyntaxError> {
+        labels::undefined(self)
     }
 
     fn variables(&mut self) {
@@ -201,10 +209,36 @@ fn files(module: &Module<'_>) -> Vec<String> {
             files.resize(index + 1, String::new());
         }
         if let Some(path) = files.get_mut(index) {
-            *path = module.str(file.path).replace("\\\\", "\\");
+            *path = unescaped(module.str(file.path));
         }
     }
     files
+}
+
+/// A string of an assembler directive as its author meant it: `\\` is a backslash, and a byte beyond ASCII is
+/// written as three octal digits.
+fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        let octal = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let octal = octal.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match (first, octal, behind.first()) {
+            (b'\\', Some(byte), _) => {
+                bytes.push(byte);
+                rest = behind.get(3..).unwrap_or_default();
+            }
+            (b'\\', None, Some(&escaped @ (b'\\' | b'"'))) => {
+                bytes.push(escaped);
+                rest = behind.get(1..).unwrap_or_default();
+            }
+            _ => {
+                bytes.push(first);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn space(space: VariableSpace) -> Space {

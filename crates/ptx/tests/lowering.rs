@@ -90,6 +90,16 @@ fn memory() {
             "Load.Generic.U32.Relaxed.Sys %r1 <- [%d1+0]",
         ],
     );
+    // What the cache operators of loads ask for; those of stores change nothing.
+    check(
+        "ld.global.cv.u32 %r1, [g]; ld.global.cg.u32 %r1, [g]; ld.global.ca.u32 %r1, [g]; st.global.cg.u32 [g], 1;",
+        &[
+            "Load.Global.U32.Volatile.Sys %r1 <- &g+0",
+            "Load.Global.U32.Relaxed.Gpu %r1 <- &g+0",
+            "Load.Global.U32 %r1 <- &g+0",
+            "Store.Global.U32 <- &g+0, 1",
+        ],
+    );
     check(
         "st.release.cta.shared::cta.b32 [sh+4], %r1; st.shared::cluster.b32 [%r1], 7;",
         &["Store.Shared.B32.Release.Cta <- &sh+4, %r1", "Store.SharedCluster.B32 <- [%r1+0], 7"],
@@ -422,6 +432,7 @@ fn narrow_pieces_are_widened() {
 #[test]
 fn modules() {
     let text = ".version 9.0\n.target sm_90a, debug\n.address_size 64\n.file 3 \"x.cu\"\n\
+        .file 4 \"m\\303\\274\\\\n.cu\"\n\
         .extern .shared .align 16 .b8 dyn[]; .const .f32 c[3]; .func f(); .func f() { ret; }\n\
         .visible .entry k(.param .u64 .ptr .global .align 4 p, .param .f32 q) .reqntid 8, 4 { .shared .b32 s[5]; .reg .b32 %r<2>;\n\
         .loc 3 10 5\n mov.u32 %r1, s;\n.loc 3 10 5\n.loc 3 4 1, function_name $L, inlined_at 3 10 5\n mov.u32 %r1, 1; ret; }";
@@ -431,6 +442,7 @@ fn modules() {
     let ir = lowering.module();
     assert_eq!((ir.target.as_str(), ir.address_bits), ("sm_90a", 64));
     assert_eq!(ir.files.get(3).map(String::as_str), Some("x.cu"));
+    assert_eq!(ir.files.get(4).map(String::as_str), Some("mü\\n.cu"));
     assert_eq!(
         ir.variables.iter().map(|v| (v.name.as_str(), v.bytes)).collect::<Vec<_>>(),
         [("dyn", 0), ("c", 12)]
@@ -465,4 +477,24 @@ fn registers_as_parameters() {
         0,
         "b0:\n  Mov.B32 %r1 <- t0\n  Add.S32 %o <- %a, %r1\n  Return",
     );
+}
+
+/// Branches to labels that the function does not declare, each by its text from there on.
+#[test]
+fn undefined_labels() {
+    let check = |body: &str, expected: &[&str]| {
+        let text = format!(".version 8.0\n.target sm_90\n.visible .entry k()\n{{\n{body}\n}}\n");
+        let module = parse(&text);
+        assert!(module.errors.is_empty(), "{:?}", module.errors);
+        let lowering = Lowering::new(&module);
+        let found: Vec<&str> = lowering.undefined_labels().iter().map(|error| error.span.of(&text)).collect();
+        assert_eq!(found, expected, "{body}");
+    };
+    check("L: bra L;", &[]);
+    check("bra L; L: ret;", &[]);
+    check("{ L: bra M; } M: ret;", &[]);
+    check("bra NOWHERE;", &["NOWHERE"]);
+    check(".reg .pred %p; @%p bra A; bra.uni B; A: ret;", &["B"]);
+    check(".reg .b32 %r; ts: .branchtargets A, C; brx.idx %r, ts; A: ret;", &["C"]);
+    check(".reg .b32 %r; brx.idx %r, ts; A: ret;", &["ts"]);
 }

@@ -1,8 +1,9 @@
 //! Which labels branches name, with the scoping of inner blocks: worked out before a body is lowered,
 //! since branches go forwards and only labels that are named begin a block.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::error::{ERRORS_KEPT, ErrorKind, SyntaxError};
 use crate::lower::Lowering;
 use crate::span::{Span, offset};
 use crate::syntax::operand::{Operand, Operands};
@@ -194,6 +195,91 @@ impl<'m, 'a> Finder<'_, 'm, 'a> {
         self.lists.insert(label.0, targets);
         targets
     }
+}
+
+/// See [`Lowering::undefined_labels`].
+pub(super) fn undefined(lowering: &Lowering<'_, '_>) -> Vec<SyntaxError> {
+    let module = lowering.module;
+    let mut found = Vec::new();
+    let mut declared = FxHashSet::default();
+    let mut named = Vec::new();
+    for function in &module.functions {
+        let range = function.statements.start as usize..function.statements.end as usize;
+        let Some(body) = module.statements.get(range) else { continue };
+        let inside =
+            |error: &SyntaxError| (function.span.start..function.span.end).contains(&error.span.start);
+        if module.errors.kept().iter().any(inside) {
+            continue;
+        }
+        declared.clear();
+        named.clear();
+        let mut names_labels = false;
+        for statement in body {
+            match statement.kind {
+                StatementKind::Label(name) => {
+                    declared.insert(module.str(name));
+                }
+                StatementKind::Instruction { opcode, first, slots, .. }
+                    if lowering.jumps.get(opcode.0 as usize).copied().unwrap_or(false) =>
+                {
+                    let operands = module.operands(first, u32::from(slots));
+                    match module.opcode(opcode).mnemonic() {
+                        "bra" => named.extend(last_name(operands)),
+                        "brx" => {
+                            names_labels = true;
+                            named.extend(last_name(operands));
+                        }
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+        if names_labels {
+            named.extend(listed(lowering, body));
+        }
+        let missing = named.iter().filter(|name| !declared.contains(module.str(**name)));
+        found.extend(missing.map(|&span| SyntaxError { kind: ErrorKind::UndefinedLabel, span }));
+        if found.len() >= ERRORS_KEPT {
+            break;
+        }
+    }
+    found.sort_by_key(|error| error.span.start);
+    found.truncate(ERRORS_KEPT);
+    found
+}
+
+/// The labels in the lists that switches of a body choose from.
+fn listed(lowering: &Lowering<'_, '_>, body: &[Statement]) -> Vec<Span> {
+    let module = lowering.module;
+    let switched: FxHashSet<&str> = body
+        .iter()
+        .filter_map(|statement| match statement.kind {
+            StatementKind::Instruction { opcode, first, slots, .. }
+                if module.opcode(opcode).mnemonic() == "brx" =>
+            {
+                last_name(module.operands(first, u32::from(slots))).map(|name| module.str(name))
+            }
+            _ => None,
+        })
+        .collect();
+    let mut found = Vec::new();
+    for pair in body.windows(2) {
+        if let [
+            Statement { kind: StatementKind::Label(table), .. },
+            Statement { kind: StatementKind::Targets { first, slots }, .. },
+        ] = pair
+            && switched.contains(module.str(*table))
+        {
+            found.extend(module.operands(*first, *slots).into_iter().filter_map(|operand| {
+                match operand.operand {
+                    Operand::Name(name) => Some(name),
+                    _ => None,
+                }
+            }));
+        }
+    }
+    found
 }
 
 fn last_name(operands: Operands<'_>) -> Option<Span> {

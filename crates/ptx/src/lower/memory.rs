@@ -70,12 +70,31 @@ fn load_or_store(mnemonic: &str, words: &Words<'_>) -> Option<Meaning> {
     if !words.only(known) {
         return None;
     }
-    let access = access(words, Order::Weak, Scope::Cta)?;
+    let (order, scope) = match mnemonic {
+        "ld" => fresh(words),
+        _ => (Order::Weak, Scope::Cta),
+    };
+    let access = access(words, order, scope)?;
     let meaning = match mnemonic {
         "st" => Meaning::op(Op::Store(access), Form::Reads),
         _ => Meaning::op(Op::Load(access), Form::First),
     };
     Some(Meaning { ty: access.ty, cache_policy: words.has_cache_policy(), ..meaning })
+}
+
+/// Order and scope of a load without words for them. `.cv` fetches again each time and `.cg` reads past the first
+/// cache (PTX ISA, "Cache Operators"): both are asked for to see what other threads write, and compilers neither
+/// merge nor move them.
+fn fresh(words: &Words<'_>) -> (Order, Scope) {
+    if words.has("nc") {
+        (Order::Weak, Scope::Cta)
+    } else if words.has("cv") {
+        (Order::Volatile, Scope::Sys)
+    } else if words.has("cg") {
+        (Order::Relaxed, Scope::Gpu)
+    } else {
+        (Order::Weak, Scope::Cta)
+    }
 }
 
 fn atomic(mnemonic: &str, words: &Words<'_>) -> Option<Meaning> {
