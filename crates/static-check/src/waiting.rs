@@ -12,8 +12,8 @@ use standstill_kernel_ir::{InstructionId, Op, Operand, Reachability};
 
 use crate::body::{Base, Body};
 use crate::kernel::Kernel;
-use crate::rehearsal::{Doing, Fault, Group, Place, PointerBase, Rehearsal, Standstill};
-use writers::waits_for_the_same;
+use crate::rehearsal::{Doing, Fault, Group, Place, Rehearsal, Standstill};
+use writers::{Writes, waits_for_the_same};
 
 /// Reports what a rehearsal showed; gives the barriers whose divergence is explained by it.
 pub(crate) fn check(
@@ -28,11 +28,16 @@ pub(crate) fn check(
             explained.push(fault.at());
         }
     }
+    // Where arrivals do not add up, who waits at a barrier in the end only follows from that.
+    let miscounted = rehearsal.faults.iter().any(Fault::is_miscount);
     for standstill in &rehearsal.standstills {
         let state = State { kernel, rehearsal, standstill };
         if let Some(finding) = state.report() {
             explained.extend(standstill.groups.iter().map(|group| group.at));
-            findings.push(finding);
+            let at_barrier = standstill.groups.iter().all(|group| matches!(group.doing, Doing::Barrier(_)));
+            if !(miscounted && at_barrier) {
+                findings.push(finding);
+            }
         }
     }
     explained
@@ -45,6 +50,19 @@ fn hangs() -> PlatformRow {
         (Platform::NvidiaOld, Outcome::Hangs),
         (Platform::Specification, Outcome::Undefined),
     ])
+}
+
+/// What a rehearsal was told of the launch.
+fn launch_assumptions(kernel: &Kernel<'_>) -> Vec<String> {
+    let launch = kernel.launch;
+    let shape =
+        |name: &str, extents: Option<[u32; 3]>| extents.map(|[x, y, z]| format!("{name} = {x}x{y}x{z}"));
+    let mut parameters: Vec<(&usize, &i64)> = launch.shape.parameters.iter().collect();
+    parameters.sort_unstable();
+    let given = parameters.into_iter().map(|(&index, value)| {
+        format!("{} = {value}", kernel.places.parameter_name(u32::try_from(index).unwrap_or(u32::MAX)))
+    });
+    shape("block", launch.block).into_iter().chain(shape("grid", launch.grid)).chain(given).collect()
 }
 
 /// A wait that no platform ends.
@@ -151,16 +169,27 @@ impl State<'_> {
             return WaitsFor::Outsiders;
         }
         let writers = self.writers(group);
+        // A write through a pointer that was loaded or selected may go anywhere, and the flag be the host's.
+        if !on_mbarrier && writers.iter().any(|&writer| self.kernel.body.base(writer) == Base::Unknown) {
+            return WaitsFor::Outsiders;
+        }
         let mut found = Vec::new();
         for (other, candidate) in self.standstill.groups.iter().enumerate() {
             let same_memory = global || candidate.block == group.block;
             let same_wait = global && waits_for_the_same(group, candidate);
-            if same_memory
-                && writers.iter().any(|&writer| {
-                    (!same_wait || self.only_ends(group, writer))
-                        && self.may_write(reach, candidate, writer, group)
-                })
-            {
+            if !same_memory {
+                continue;
+            }
+            let mut writes = false;
+            for &writer in &writers {
+                match self.writes(reach, candidate, writer, group) {
+                    // Which of many cells it writes is not known, nor what the host put into them.
+                    Writes::Perhaps if global => return WaitsFor::Outsiders,
+                    Writes::No => {}
+                    _ => writes |= !same_wait || self.only_ends(group, writer),
+                }
+            }
+            if writes {
                 found.push(other);
             }
         }
@@ -225,10 +254,7 @@ impl State<'_> {
         let mut finding = Finding::new(rule, self.kernel.name, message);
         finding.platforms = hangs();
         let standstill = self.standstill;
-        if let Some(block) = self.kernel.launch.block {
-            let [x, y, z] = block;
-            finding.assumes.push(format!("block = {x}x{y}x{z}"));
-        }
+        finding.assumes = launch_assumptions(self.kernel);
         if self.rehearsal.grid_assumed
             && standstill.groups.iter().any(|g| g.reads.iter().any(|r| r.0.block.is_none()))
         {
@@ -245,13 +271,5 @@ impl State<'_> {
             finding.severity = standstill_findings::Severity::Warning;
         }
         finding
-    }
-}
-
-fn base_of_place(place: &Place) -> Option<Base> {
-    match place.base {
-        PointerBase::Symbol(symbol) => Some(Base::Symbol(symbol)),
-        PointerBase::Parameter(index, offset) => Some(Base::Parameter(index, offset)),
-        PointerBase::Unknown(_) => None,
     }
 }

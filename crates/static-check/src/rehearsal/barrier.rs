@@ -49,6 +49,8 @@ pub(crate) struct BlockBarriers {
     /// Arrivals at the cluster barrier in this phase, and completed phases.
     pub(crate) cluster: (u32, u32),
     last: FxHashMap<u64, LastPhase>,
+    /// Where the arrivals at a barrier did not add up first.
+    miscounted: Option<InstructionId>,
 }
 
 impl BlockBarriers {
@@ -59,6 +61,7 @@ impl BlockBarriers {
             live: threads,
             cluster: (0, 0),
             last: FxHashMap::default(),
+            miscounted: None,
         }
     }
 }
@@ -117,7 +120,7 @@ impl Machine<'_> {
         }
         phase.arrivals.push(Arrival { thread: index, instruction: at, waits });
         if let Some(fault) = found {
-            self.fault(fault);
+            self.barrier_fault(block, fault);
         }
         if waits {
             if let Some(t) = self.threads.get_mut(thread) {
@@ -212,7 +215,7 @@ impl Machine<'_> {
                 faults.push(Fault::PartOfWarp { at: arrival.instruction, present: here.collect(), absent });
             }
         }
-        faults.into_iter().for_each(|fault| self.fault(fault));
+        faults.into_iter().for_each(|fault| self.barrier_fault(block, fault));
     }
 
     fn is_aligned(&self, at: InstructionId) -> bool {
@@ -434,6 +437,20 @@ impl Machine<'_> {
                 self.set(member, destination, value);
             }
         }
+    }
+
+    /// Keeps a fault at a barrier of a block. Once the arrivals do not add up, everything later at the block's
+    /// barriers only follows from that.
+    fn barrier_fault(&mut self, block: u32, fault: Fault) {
+        let Some(barriers) = self.barriers.get_mut(block as usize) else { return };
+        match barriers.miscounted {
+            Some(at) if at != fault.at() || matches!(fault, Fault::PartOfWarp { .. }) => return,
+            _ => {}
+        }
+        if fault.is_miscount() {
+            barriers.miscounted = Some(fault.at());
+        }
+        self.fault(fault);
     }
 
     /// Keeps a fault, once.

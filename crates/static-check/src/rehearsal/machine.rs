@@ -58,7 +58,7 @@ pub(crate) struct Thread {
     pub(crate) reads: SmallVec<[(Place, u32); 2]>,
     /// It changed something since then.
     pub(crate) changed: bool,
-    /// It tried to change a place that it polls since then.
+    /// Since then it tried to change a place that it polls, or read one that somebody else may have changed.
     pub(crate) modifies: bool,
     /// A chosen parameter value decided a condition since then.
     pub(crate) sampled: bool,

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::value::{PointerBase, Unknowns, Value};
+use crate::body::Base;
 
 /// A place in memory. Shared memory belongs to one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -64,6 +65,26 @@ pub(crate) struct Memory {
     pub(crate) version: u64,
     /// Grows when a write at an unknown address may have changed anything that is not tracked.
     clobbers: u32,
+    /// What writes went to whose places are not known: in shared memory or not, and their base.
+    unresolved: Vec<(bool, Base)>,
+}
+
+impl Place {
+    /// What it is based on, where that has a name.
+    pub(crate) fn named_base(&self) -> Option<Base> {
+        match self.base {
+            PointerBase::Symbol(symbol) => Some(Base::Symbol(symbol)),
+            PointerBase::Parameter(index, offset) => Some(Base::Parameter(index, offset)),
+            PointerBase::Unknown(_) => None,
+        }
+    }
+
+    fn may_be_at(&self, shared: bool, base: Base) -> bool {
+        match (base, self.named_base()) {
+            (Base::Unknown, _) | (_, None) => self.block.is_some() == shared,
+            (base, Some(own)) => base == own,
+        }
+    }
 }
 
 impl Memory {
@@ -108,11 +129,28 @@ impl Memory {
         }
     }
 
-    /// A write at an unknown address.
-    pub(crate) fn clobber(&mut self) {
+    /// A write at an unknown address. Flags, locks and counters (`from_zero`) keep what they hold;
+    /// [`Memory::may_have_changed`] tells of them.
+    pub(crate) fn clobber(&mut self, shared: bool, base: Base, from_zero: impl Fn(Base) -> bool) {
         self.clobbers += 1;
         self.version += 1;
-        self.cells.retain(|_, cell| cell.initial);
+        self.note_unresolved(shared, base);
+        self.cells.retain(|place, cell| {
+            cell.initial || !place.may_be_at(shared, base) || place.named_base().is_some_and(&from_zero)
+        });
+    }
+
+    /// Keeps that something was written at a place that is not known.
+    pub(crate) fn note_unresolved(&mut self, shared: bool, base: Base) {
+        if !self.unresolved.contains(&(shared, base)) {
+            self.unresolved.push((shared, base));
+            self.version += 1;
+        }
+    }
+
+    /// Whether a write whose place is not known may have gone to a place.
+    pub(crate) fn may_have_changed(&self, place: Place) -> bool {
+        self.unresolved.iter().any(|&(shared, base)| place.may_be_at(shared, base))
     }
 }
 

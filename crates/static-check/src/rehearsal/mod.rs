@@ -21,7 +21,6 @@ pub(crate) use barrier::Phase;
 use machine::{Machine, Status, Stop};
 pub(crate) use memory::{Mbarrier, Place};
 use plan::Plan;
-pub(crate) use value::PointerBase;
 use value::Value;
 
 /// Most rehearsals of one kernel.
@@ -139,7 +138,20 @@ impl Fault {
         }
     }
 
+    /// Whether the arrivals at a barrier do not add up.
+    pub(crate) fn is_miscount(&self) -> bool {
+        matches!(self, Fault::CountsDiffer { .. } | Fault::ArrivesTwice { .. } | Fault::TooManyThreads { .. })
+    }
+
     fn same_place(&self, other: &Fault) -> bool {
+        if let (
+            Fault::CountsDiffer { at, other: met, .. },
+            Fault::CountsDiffer { at: other_at, other: other_met, .. },
+        ) = (self, other)
+            && (at, met) == (other_met, other_at)
+        {
+            return true;
+        }
         self.at() == other.at() && std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 

@@ -47,10 +47,12 @@ impl Machine<'_> {
                 let address = self.operand(thread, source(0));
                 match self.place(thread, address, access.space) {
                     Some(place) if access.elements <= 1 => {
+                        self.note_unresolved(place, id, access);
                         let changed = self.memory.write(place, access.ty.bytes(), value);
                         self.note_change(thread, changed);
                     }
                     Some(place) => {
+                        self.note_unresolved(place, id, access);
                         for element in 0..usize::from(access.elements) {
                             let value = self.operand(thread, source(1 + element)).kept(access.ty);
                             let bytes = access.ty.bytes();
@@ -61,7 +63,7 @@ impl Machine<'_> {
                         }
                     }
                     None => {
-                        self.memory.clobber();
+                        self.clobber(id, access);
                         self.note_change(thread, true);
                     }
                 }
@@ -99,7 +101,9 @@ impl Machine<'_> {
             Op::Mbarrier { operation, space, .. } => {
                 self.mbarrier(thread, id, &instruction, operation, space)?
             }
-            Op::AsyncMbarrierArrive { .. } => {
+            // The pending count first grows by one for the arrival that the copies make: nothing changes.
+            Op::AsyncMbarrierArrive { no_increment: false } => {}
+            Op::AsyncMbarrierArrive { no_increment: true } => {
                 self.arrive_at_mbarrier(thread, source(0), Space::Shared, 1, false, id)?
             }
             Op::BulkCopy { .. } => self.bulk_copy(thread, &instruction)?,
@@ -131,7 +135,7 @@ impl Machine<'_> {
                     self.set(thread, destination, value);
                 }
             }
-            Op::Store(_) => self.memory.clobber(),
+            Op::Store(access) => self.clobber(id, access),
             _ => return Err(Stop::Operation(id)),
         }
         self.resume(thread);
@@ -143,6 +147,19 @@ impl Machine<'_> {
         {
             let value = values.get(index).or(values.first()).copied().unwrap_or(Value::known(0));
             self.set(thread, destination, value);
+        }
+    }
+
+    /// A store that may have gone anywhere at its base, or anywhere at all.
+    fn clobber(&mut self, id: InstructionId, access: Access) {
+        let base = self.body.base(id);
+        self.memory.clobber(is_shared(access.space), base, |base| self.plan.starts_at_zero(base));
+    }
+
+    /// A write at a place that has a number, but whose distance to the others is not known.
+    fn note_unresolved(&mut self, place: Place, id: InstructionId, access: Access) {
+        if place.named_base().is_none() {
+            self.memory.note_unresolved(is_shared(access.space), self.body.base(id));
         }
     }
 
@@ -198,8 +215,10 @@ impl Machine<'_> {
     fn note_read(&mut self, thread: usize, place: Place) {
         self.meetings += 1;
         let meetings = self.meetings;
+        let changed = self.memory.may_have_changed(place);
         if let Some(t) = self.threads.get_mut(thread) {
             t.synchronised = meetings;
+            t.modifies |= changed;
         }
         if let Some(t) = self.threads.get_mut(thread)
             && !t.reads.iter().any(|(known, _)| *known == place)
@@ -239,6 +258,7 @@ impl Machine<'_> {
         let address = self.operand(thread, self.body.source(instruction, 0));
         let operand = self.operand(thread, self.body.source(instruction, 1)).kept(access.ty);
         let Some(place) = self.place(thread, address, access.space) else {
+            self.memory.note_unresolved(is_shared(access.space), self.body.base(id));
             return self.unknowns.fresh();
         };
         let bytes = access.ty.bytes();

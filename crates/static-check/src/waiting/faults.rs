@@ -8,6 +8,10 @@ use crate::words::{agreeing, count as number, sentence};
 
 /// The finding for one fault.
 pub(super) fn report(kernel: &Kernel<'_>, fault: &Fault) -> Finding {
+    Finding { assumes: super::launch_assumptions(kernel), ..described(kernel, fault) }
+}
+
+fn described(kernel: &Kernel<'_>, fault: &Fault) -> Finding {
     let places = kernel.places;
     let new = |rule, message: String| Finding::new(rule, kernel.name, message);
     match fault {
@@ -134,18 +138,16 @@ pub(super) fn report(kernel: &Kernel<'_>, fault: &Fault) -> Finding {
             let ended = ThreadRanges::from_members(ended.iter().copied());
             let mut finding = new(
                 Rule::WarpMask,
-                format!(
-                    "the mask 0x{mask:08x} of this warp operation names lanes that have already returned"
-                ),
+                format!("the mask 0x{mask:08x} of this warp operation names lanes that never come to it"),
             );
-            finding.spans.push(places.primary(*at, sentence("thread", &ended, "have returned before")));
+            finding.spans.push(places.primary(*at, sentence("thread", &ended, "end without coming here")));
             crate::divergence::add_causes(kernel, *at, &mut finding);
             finding.notes.push(
                 "all lanes that the mask names must execute the operation (NVIDIA CUDA C++ guidelines 2.4)"
                     .into(),
             );
-            finding.help = "keep the lanes alive until behind the operation, or take the mask from \
-                            `__ballot_sync` before they leave"
+            finding.help = "let all lanes come to the operation, or take the mask from `__ballot_sync` \
+                            before the others leave"
                 .into();
             finding.platforms = PlatformRow::new(&[
                 (Platform::Nvidia, Outcome::CompletesUnordered),

@@ -71,14 +71,26 @@ impl State<'_> {
                 let missing = mbarrier.pending.max(0);
                 let arrivals = count(u64::from(mbarrier.expected), "arrival");
                 let name = self.place_name(place, group.at);
-                let mut finding = self.finding(
-                    Rule::BarrierCount,
-                    format!(
-                        "the mbarrier {name} expects {}, of which {missing} never {}",
-                        arrivals,
-                        if missing == 1 { "comes" } else { "come" }
+                let bytes = count(mbarrier.transactions.unsigned_abs(), "transaction byte");
+                let (lack, phase_lacks) = match (missing, mbarrier.transactions) {
+                    (0, 1..) => (
+                        format!("{bytes} more than any copy brings"),
+                        format!("is short of {bytes}; no thread can bring them any more"),
                     ),
-                );
+                    (0, ..=-1) => (
+                        format!("{bytes} fewer than its copies bring"),
+                        format!("got {bytes} too many; no thread can expect them any more"),
+                    ),
+                    _ => (
+                        format!(
+                            "{arrivals}, of which {missing} never {}",
+                            if missing == 1 { "comes" } else { "come" }
+                        ),
+                        format!("lacks {missing} of {arrivals}; no thread can arrive there any more"),
+                    ),
+                };
+                let mut finding =
+                    self.finding(Rule::BarrierCount, format!("the mbarrier {name} expects {lack}"));
                 finding.spans.push(places.primary(group.at, "waits for a phase that is never complete"));
                 finding.spans.push(
                     places
@@ -89,10 +101,9 @@ impl State<'_> {
                         finding.spans.push(places.cause(writer, "arrives here"));
                     }
                 }
-                if mbarrier.transactions != 0 {
-                    let bytes = mbarrier.transactions;
-                    let are = if bytes == 1 { "byte is" } else { "bytes are" };
-                    finding.notes.push(format!("{bytes} transaction {are} still expected"));
+                if mbarrier.transactions > 0 {
+                    let are = if mbarrier.transactions == 1 { "is" } else { "are" };
+                    finding.notes.push(format!("{bytes} {are} still expected"));
                 }
                 let barrier = graph.node(Node::Barrier {
                     name: format!("mbarrier {name}"),
@@ -101,11 +112,13 @@ impl State<'_> {
                 });
                 let wait = agreeing(&threads, "wait");
                 graph.edge(waiter, barrier, format!("{wait} on line {line}"), line);
-                graph.sentence = format!(
-                    "{who} {wait} on line {line} for a phase of mbarrier {name} that lacks {missing} of {arrivals}; \
-                     no thread can arrive there any more"
-                );
-                finding.help = "initialise the mbarrier with the number of arrivals of one phase".into();
+                graph.sentence =
+                    format!("{who} {wait} on line {line} for a phase of mbarrier {name} that {phase_lacks}");
+                finding.help = if missing == 0 {
+                    "expect exactly the bytes that the copies of one phase bring".into()
+                } else {
+                    "initialise the mbarrier with the number of arrivals of one phase".into()
+                };
                 finding.waits = Some(graph);
                 Some(finding)
             }
@@ -261,8 +274,11 @@ impl State<'_> {
         if !finding.assumes.contains(&assumption) {
             finding.assumes.push(assumption);
         }
-        let writers: Vec<InstructionId> =
-            self.writers(group).into_iter().filter(|&w| self.may_write(reach, next, w, group)).collect();
+        let writers: Vec<InstructionId> = self
+            .writers(group)
+            .into_iter()
+            .filter(|&w| self.writes(reach, next, w, group) != Writes::No)
+            .collect();
         let Some(&writer) = writers.first() else { return };
         for &writer in &writers {
             if !finding.spans.iter().any(|s| s.line == places.line(writer)) {
@@ -321,7 +337,7 @@ impl State<'_> {
 
     fn place_name(&self, place: &Place, at: InstructionId) -> String {
         let body = self.kernel.body;
-        match base_of_place(place).unwrap_or_else(|| body.base(at)) {
+        match place.named_base().unwrap_or_else(|| body.base(at)) {
             Base::Unknown => "the location it polls".into(),
             base => {
                 let name = self.kernel.places.base_name(base);

@@ -8,6 +8,15 @@ use crate::order::address::Address;
 use crate::order::flags::{can_end_spin, constant_at};
 use crate::threads::ThreadValues;
 
+/// Whether a write goes to what a spin polls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writes {
+    No,
+    Yes,
+    /// Its address is not known exactly.
+    Perhaps,
+}
+
 impl State<'_> {
     /// The instructions that may end a spin by writing what it polls.
     pub(super) fn writers(&self, group: &Group) -> Vec<InstructionId> {
@@ -19,7 +28,7 @@ impl State<'_> {
                 Op::Store(_) => !on_mbarrier,
                 Op::Atomic { operation, .. } => !on_mbarrier && !only_reads(body, id, operation),
                 Op::Mbarrier { operation: MbarrierOperation::Arrive { .. }, .. }
-                | Op::AsyncMbarrierArrive { .. }
+                | Op::AsyncMbarrierArrive { no_increment: true }
                 | Op::Matrix(MatrixKind::TensorCommit) => on_mbarrier,
                 _ => false,
             };
@@ -32,7 +41,7 @@ impl State<'_> {
                 _ => true,
             };
             let hits = group.reads.iter().any(|&(place, poll)| {
-                let polled = base_of_place(&place).unwrap_or_else(|| body.base(poll));
+                let polled = place.named_base().unwrap_or_else(|| body.base(poll));
                 let may_be = polled == base
                     || (base == Base::Unknown || polled == Base::Unknown) && place.block.is_some() == shared;
                 may_be && (on_mbarrier || self.may_end(poll, id))
@@ -70,29 +79,30 @@ impl State<'_> {
     }
 
     /// Whether threads of a group come to a write of what a spin polls.
-    pub(super) fn may_write(
+    pub(super) fn writes(
         &self,
         reach: &mut Reachability<'_>,
         candidate: &Group,
         writer: InstructionId,
         spin: &Group,
-    ) -> bool {
+    ) -> Writes {
         if !reach.reaches(candidate.at, writer) || self.threads_at(writer, candidate).is_empty() {
-            return false;
+            return Writes::No;
         }
         let body = self.kernel.body;
         let written = Address::of(body, writer).and_then(|address| {
             let offset = address.offset_in_block(self.coordinates(candidate.block))?;
             Some((address.base, offset, offset + address.bytes))
         });
-        let Some((base, first, end)) = written else { return true };
-        spin.reads.iter().any(|(place, at)| {
+        let Some((base, first, end)) = written else { return Writes::Perhaps };
+        let hits = spin.reads.iter().any(|(place, at)| {
             let bytes = body.instruction(*at).map_or(1, |instruction| match instruction.op {
                 Op::Load(access) | Op::Atomic { access, .. } => i64::from(access.ty.bytes()),
                 _ => 1,
             });
-            base_of_place(place) != Some(base) || place.offset < end && first < place.offset + bytes
-        })
+            place.named_base() != Some(base) || place.offset < end && first < place.offset + bytes
+        });
+        if hits { Writes::Yes } else { Writes::No }
     }
 
     fn coordinates(&self, block: u32) -> [u32; 3] {
