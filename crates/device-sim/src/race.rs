@@ -103,6 +103,8 @@ pub(crate) struct Race {
     found: FxHashMap<(Rule, u32, u32), Found>,
     order: Vec<(Rule, u32, u32)>,
     saved: observe::Saved,
+    /// Where its choices come from.
+    draws: u64,
 }
 
 /// The thread that acts.
@@ -131,7 +133,7 @@ fn thread_of(number: u32, warps: u32) -> Thread {
 
 impl Race {
     /// For a grid of this shape; `None` when it has too many threads to number.
-    pub(crate) fn new(grid: [u32; 3], threads: u32, cluster: [u32; 3]) -> Option<Box<Race>> {
+    pub(crate) fn new(grid: [u32; 3], threads: u32, cluster: [u32; 3], seed: u64) -> Option<Box<Race>> {
         let warps = threads.div_ceil(32);
         let blocks = grid.iter().fold(1u64, |all, &extent| all.saturating_mul(extent.into()));
         if blocks.saturating_mul(u64::from(warps) + 1) >= u64::from(u32::MAX / 32 - 1) {
@@ -155,6 +157,7 @@ impl Race {
             found: FxHashMap::default(),
             order: Vec::new(),
             saved: observe::Saved::default(),
+            draws: seed,
         }))
     }
 

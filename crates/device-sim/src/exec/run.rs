@@ -71,15 +71,18 @@ impl Warp {
                     if core.spy.recording {
                         core.spy.at = (code.function.id.0, pc as u32);
                     }
-                    if RACES {
-                        crate::race::before(core, op, pc);
-                    }
+                    let gives_way = RACES && crate::race::before(core, op, pc);
                     let step = (op.run)(core, op);
                     if RACES {
                         crate::race::after(core, op, pc, step);
                     }
                     match step {
-                        Step::Next => pc += 1,
+                        Step::Next => {
+                            pc += 1;
+                            if RACES && gives_way && !STEPS {
+                                stop!(End::Time);
+                            }
+                        }
                         Step::Sleep => {
                             pc += 1;
                             stop!(End::Time);

@@ -105,6 +105,7 @@ pub(super) fn launch(
         sink: request.sink,
         strict: request.strict,
         races: request.races,
+        seed: request.seed,
     };
     Ok(Grid {
         shared: GridShared::new(device, module, parts),

@@ -61,11 +61,14 @@ pub(crate) struct GridParts {
     pub(crate) sink: Option<Box<dyn DeviceSink>>,
     pub(crate) strict: bool,
     pub(crate) races: bool,
+    pub(crate) seed: u64,
 }
 
 impl GridShared {
     pub(crate) fn new(device: &Arc<Device>, module: &Arc<Module>, parts: GridParts) -> GridShared {
-        let race = parts.races.then(|| crate::race::Race::new(parts.shape, parts.threads, parts.cluster));
+        let race = parts
+            .races
+            .then(|| crate::race::Race::new(parts.shape, parts.threads, parts.cluster, parts.seed));
         GridShared {
             race: race.flatten(),
             device: Arc::clone(device),

@@ -30,16 +30,24 @@ fn instruction(core: &Core<'_>, position: usize) -> Option<Op> {
     }
 }
 
-/// Sees an operation before it is executed.
+/// Sees an operation before it is executed. True when others should get their turn behind it: faults of memory
+/// order need somebody who comes in between, and turns otherwise end only where loops go round.
 #[inline]
-pub(crate) fn before(core: &mut Core<'_>, op: &Micro, position: usize) {
-    let Some(what) = instruction(core, position) else { return };
+pub(crate) fn before(core: &mut Core<'_>, op: &Micro, position: usize) -> bool {
+    let Some(what) = instruction(core, position) else { return false };
     if matches!(what, Op::Arithmetic(_) | Op::Hint | Op::Shuffle(_) | Op::Vote(_) | Op::Call(_)) {
-        return;
+        return false;
     }
-    let Some(mut race) = core.grid.race.take() else { return };
+    let Some(mut race) = core.grid.race.take() else { return false };
     race.before(core, op, position, what);
+    let strong = match what {
+        Op::Load(access) | Op::Store(access) => access.order != Order::Weak,
+        Op::Atomic { .. } => true,
+        _ => false,
+    };
+    let gives_way = strong && !core.spy.recording && race.gives_way();
     core.grid.race = Some(race);
+    gives_way
 }
 
 /// Sees an operation after it was executed.
@@ -63,7 +71,17 @@ pub(crate) fn after(core: &mut Core<'_>, op: &Micro, position: usize, step: Step
     core.grid.race = Some(race);
 }
 
+/// One in so many strong accesses ends a turn.
+const GIVES_WAY: u64 = 24;
+
 impl Race {
+    /// Draws whether a turn ends behind a strong access.
+    fn gives_way(&mut self) -> bool {
+        self.draws =
+            self.draws.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.draws >> 33) % GIVES_WAY == 0
+    }
+
     fn before(&mut self, core: &mut Core<'_>, op: &Micro, position: usize, what: Op) {
         match what {
             Op::Load(access) => self.elements(core, op, position, &access, false),
@@ -177,14 +195,18 @@ impl Race {
         };
         let bytes = u64::from(bytes);
         let at = addresses(core, op);
-        let strong = (access.order != Order::Weak).then_some(access.scope);
+        let pairs = self.pairs_of(core);
+        let guess = !write && pairs.as_ref().is_some_and(|pairs| pairs.is_guess(position));
+        let strong = match access.order {
+            Order::Weak => guess.then_some(Scope::Sys),
+            _ => Some(access.scope),
+        };
         let site = self.site(core, position, strong, write, false);
         let mut active = core.active;
-        if write {
+        if write && access.order == Order::Weak {
             active = without_repeats(core, op, access, &at, active);
         }
         let (block, warp) = (core.place.block, core.place.warp);
-        let pairs = self.pairs_of(core);
         let noted = pairs.as_ref().is_some_and(|pairs| pairs.is_noted(position));
         let Some(mut actor) = self.actor(block, warp, active.trailing_zeros() as usize) else { return };
         for lane in lanes(active) {
@@ -202,7 +224,7 @@ impl Race {
                 self.note(core, position, memory, address, &actor, site, write);
             }
             self.touch(memory, address, bytes, &actor, site);
-            if strong.is_some() {
+            if access.order != Order::Weak {
                 let how = (access.order, access.scope);
                 for piece in pieces(address, bytes) {
                     match write {

@@ -9,6 +9,8 @@ use standstill_kernel_ir::{AtomicOperation, ControlFlow, Dominators, Function, O
 pub(super) struct Pairs {
     pub(super) updates: FxHashMap<u32, Update>,
     noted: FxHashSet<u32>,
+    /// Reads that a compare-and-swap checks.
+    guesses: FxHashSet<u32>,
     pub(super) positions: Vec<u32>,
 }
 
@@ -30,6 +32,12 @@ impl Pairs {
     #[inline]
     pub(super) fn is_noted(&self, position: usize) -> bool {
         self.positions.get(position).is_some_and(|id| self.noted.contains(id))
+    }
+
+    /// Whether what is read at a position is only the first guess of a compare-and-swap, as in the loops of the
+    /// CUDA C++ Programming Guide («Atomic Functions»): an old or torn value makes it try again.
+    pub(super) fn is_guess(&self, position: usize) -> bool {
+        self.positions.get(position).is_some_and(|id| self.guesses.contains(id))
     }
 
     pub(super) fn build(function: &Function) -> Pairs {
@@ -67,6 +75,7 @@ impl Pairs {
                 continue;
             }
             pairs.noted.insert(id);
+            pairs.guesses.extend(&update.expected);
             pairs.noted.extend(update.from.iter().chain(&update.expected));
             pairs.updates.insert(id, update);
         }
