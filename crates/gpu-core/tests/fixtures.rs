@@ -59,7 +59,7 @@ fn the_rule_and_the_line_are_right() {
 }
 
 /// Dumps of kernels that only took their time, and of an assertion that failed: nothing above a note.
-const QUIET: [&str; 4] = ["healthy_named", "healthy_tiles", "healthy_wait", "assertion"];
+const QUIET: [&str; 3] = ["healthy_named", "healthy_wait", "assertion"];
 
 #[test]
 fn a_healthy_kernel_is_never_called_a_hang() {

@@ -53,7 +53,7 @@ fn every_hang_has_its_rule_and_line() {
 #[test]
 fn a_healthy_kernel_is_no_hang() {
     let place = Workplace::new();
-    for name in ["healthy_named", "healthy_tiles", "healthy_wait"] {
+    for name in ["healthy_named", "healthy_wait"] {
         let file = fixture(&format!("{name}.core.gz"));
         place.run(&["core", "--fail-on", "warning", file.to_str().unwrap()]).exits(0).prints("note[N0003]");
     }
