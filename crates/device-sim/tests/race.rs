@@ -103,3 +103,10 @@ fn a_value_that_is_written_back_may_undo_another_write() {
     let body = "\n#8 ld.volatile.global.u32 %r1, [%d0];\n add.u32 %r1, %r1, 1;\n#9 st.volatile.global.u32 [%d0], %r1;\nret;";
     check(&format!("{START}{body}"), 2, 64, &[("lost-update", 9)]);
 }
+
+#[test]
+fn a_record_is_left_before_it_is_freed() {
+    let body = "@!%p2 ret; @%p1 bra W;\n#8 ld.volatile.global.u32 %r1, [%d0];\n ret;\n\
+                W:\n// standstill.freed %d0, 4;\n// standstill.allocated %d0, 4;\nret;";
+    check(&format!("{START}{body}"), 2, 32, &[("reuse-after-free", 8)]);
+}
