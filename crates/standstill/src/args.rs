@@ -38,7 +38,8 @@ pub(crate) enum Command {
                         3 not decided."
 )]
 pub(crate) struct CheckArgs {
-    /// CUDA sources (.cu), PTX, or executables, libraries, objects and fatbins with PTX inside
+    /// CUDA sources (.cu), PTX, or executables, libraries, objects and fatbins with PTX inside; `-`
+    /// reads one of them but a source from standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
@@ -55,7 +56,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) kernel: Vec<String>,
     /// Files analysed at the same time; as many as there are cores unless given
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = crate::launch::parse_jobs)]
     pub(crate) jobs: Option<usize>,
 }
 
@@ -63,13 +64,13 @@ pub(crate) struct CheckArgs {
 #[command(next_help_heading = "Launch")]
 pub(crate) struct LaunchArgs {
     /// Threads of a block: 256, 32x8, 8x8x4
-    #[arg(long, value_name = "SHAPE", value_parser = crate::launch::parse_shape)]
+    #[arg(long, value_name = "SHAPE", value_parser = crate::launch::parse_block)]
     pub(crate) block: Option<[u32; 3]>,
     /// Blocks of the grid: 4, 4x2x1
-    #[arg(long, value_name = "SHAPE", value_parser = crate::launch::parse_shape)]
+    #[arg(long, value_name = "SHAPE", value_parser = crate::launch::parse_grid)]
     pub(crate) grid: Option<[u32; 3]>,
     /// Blocks of a cluster: 2, 2x1x1
-    #[arg(long, value_name = "SHAPE", value_parser = crate::launch::parse_shape)]
+    #[arg(long, value_name = "SHAPE", value_parser = crate::launch::parse_cluster)]
     pub(crate) cluster: Option<[u32; 3]>,
     /// Value of a parameter by its position from 0; with a name, for that kernel only
     #[arg(long, value_name = "[KERNEL:]POSITION=VALUE", value_parser = crate::launch::parse_parameter)]

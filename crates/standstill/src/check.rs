@@ -1,6 +1,6 @@
 //! `check`: every input through the engine, and one report about all.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
@@ -17,6 +17,8 @@ use crate::explain::unknown_rule;
 use crate::input::{self, PtxText};
 use crate::launch;
 use crate::output::{self, fail};
+use crate::slips;
+use crate::unused::{self, KernelFacts};
 
 /// What one input gave.
 #[derive(Debug, Default)]
@@ -26,6 +28,10 @@ struct Checked {
     coverage: Coverage,
     not_understood: Vec<NotUnderstood>,
     errors: Vec<InputError>,
+    /// All kernels of the input.
+    facts: Vec<KernelFacts>,
+    /// What the user should know beside the report.
+    warnings: Vec<String>,
     allowed: u64,
     compiler: String,
     input: Option<Input>,
@@ -41,6 +47,10 @@ pub(crate) fn check(arguments: &CheckArgs) -> u8 {
             return BAD_INPUT;
         }
         allowed.extend(rules);
+    }
+    if let Some(message) = unused::contradiction(&arguments.launch) {
+        fail(&message);
+        return BAD_INPUT;
     }
     let sources = DiskSources::default();
     let checked = check_all(arguments, &allowed, &sources);
@@ -70,14 +80,14 @@ fn check_one(
     allowed: &[Rule],
     sources: &DiskSources,
 ) -> Checked {
-    let shown = path.display().to_string();
+    let shown = input::shown(path);
     let hash = matches!(arguments.output.format, Format::Json | Format::Sarif);
     let loaded = input::load(path, toolchain, hash);
     let mut checked = Checked { errors: loaded.errors, ..Checked::default() };
     let readable = loaded.source.is_some() || !loaded.texts.is_empty() || !loaded.sha256.is_empty();
     checked.input = readable.then(|| Input { path: shown.clone(), sha256: loaded.sha256 });
     let mut findings = Vec::new();
-    for text in loaded.texts {
+    for (index, text) in loaded.texts.into_iter().enumerate() {
         // Comments speak from the source, or from the PTX itself.
         let (launches, wrong) = comments::launches(loaded.source.as_deref().unwrap_or(&text.text));
         checked.errors.extend(wrong.into_iter().map(|error| InputError {
@@ -86,10 +96,22 @@ fn check_one(
             column: 0,
             message: error.message,
         }));
+        if index == 0 {
+            let slips = slips::slips(loaded.source.as_deref().unwrap_or(&text.text));
+            let line = |slip: comments::CommentError| format!("{shown}:{}: {}", slip.line, slip.message);
+            checked.warnings.extend(slips.into_iter().map(line));
+        }
         let is_main = |file: &str| {
             loaded.compiled.as_ref().is_some_and(|compiled| compiled.as_typed(file) == shown.as_str())
         };
         let analysis = analyse_text(&text, arguments, &launches, &loaded.registers, &is_main, sources);
+        let judged: HashSet<&String> = analysis.kernels.iter().collect();
+        let blocks = analysis.facts.iter().filter(|kernel| judged.contains(&kernel.symbol));
+        let blocks = blocks.flat_map(|kernel| {
+            let shapes = launch::shapes(&arguments.launch, &launches, None, &kernel.symbol);
+            shapes.into_iter().filter_map(move |shape| Some((kernel, shape.block?)))
+        });
+        checked.warnings.extend(unused::forbidden(blocks).into_iter().map(|line| format!("{shown}: {line}")));
         findings.extend(take(analysis, &text, &mut checked));
         keep_shown(text, &findings, sources);
     }
@@ -137,6 +159,7 @@ fn analyse_text(
 /// Moves what a text gave into the input's result; gives the findings.
 fn take(analysis: Analysis, text: &PtxText, checked: &mut Checked) -> Vec<Finding> {
     checked.kernels.extend(analysis.kernels);
+    checked.facts.extend(analysis.facts);
     checked.coverage.add(analysis.coverage);
     checked.not_understood.extend(analysis.not_understood);
     if let Some((problem, count)) = analysis.problem {
@@ -212,8 +235,13 @@ pub(crate) fn is_allowed(finding: &Finding, allowed: &[Rule], shown: &str, sourc
 fn assemble(arguments: &CheckArgs, checked: Vec<Checked>) -> Report {
     let mut report = Report { fail_on: arguments.verdict.fail_on.severity(), ..Report::default() };
     let mut compilers: Vec<String> = Vec::new();
+    let mut facts = Vec::new();
     for (path, one) in arguments.files.iter().zip(checked) {
-        let input = path.display().to_string();
+        let input = input::shown(path);
+        for warning in &one.warnings {
+            output::say(&format!("warning: {warning}"));
+        }
+        facts.extend(one.facts);
         report.findings.extend(one.findings);
         report.not_understood.extend(one.not_understood);
         report.errors.extend(one.errors);
@@ -233,6 +261,9 @@ fn assemble(arguments: &CheckArgs, checked: Vec<Checked>) -> Report {
             column: 0,
             message: format!("no kernel in the inputs is named {}", arguments.kernel.join(" or ")),
         });
+    }
+    if report.errors.is_empty() {
+        report.errors.extend(unused::unused(&arguments.launch, &facts));
     }
     report.evidence = Evidence { command: command_line(), compiler: compilers.join(", "), ..report.evidence };
     report.exit = i32::from(exit::code(&report, arguments.verdict.strict));

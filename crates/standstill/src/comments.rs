@@ -7,7 +7,7 @@ use standstill_report::SourceText;
 
 use crate::assume::parse_position;
 use crate::headers::next_kernel;
-use crate::launch::{parse_integer, parse_shape};
+use crate::launch::{parse_block, parse_cluster, parse_grid, parse_integer};
 
 /// A launch that a comment beside a kernel describes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,9 +87,9 @@ fn parse_launch(inner: &str) -> Result<LaunchShape, String> {
         let (key, value) = part.split_once('=').ok_or_else(form)?;
         let (key, value) = (key.trim(), value.trim());
         match key {
-            "block" => shape.block = Some(parse_shape(value)?),
-            "grid" => shape.grid = Some(parse_shape(value)?),
-            "cluster" => shape.cluster = Some(parse_shape(value)?),
+            "block" => shape.block = Some(parse_block(value)?),
+            "grid" => shape.grid = Some(parse_grid(value)?),
+            "cluster" => shape.cluster = Some(parse_cluster(value)?),
             _ => {
                 let unknown =
                     || format!("`{key}` in a launch comment is none of block, grid, cluster, p0, p1, …");

@@ -5,12 +5,13 @@ use std::sync::OnceLock;
 
 use standstill_findings::{Coverage, Finding, NotUnderstood, Platform};
 use standstill_kernel_ir::launch::LaunchShape;
-use standstill_kernel_ir::{FunctionKind, Program};
-use standstill_ptx::{Lowering, Module, Span};
+use standstill_kernel_ir::{FunctionId, FunctionKind, Program};
+use standstill_ptx::{Lowering, Module, Span, SyntaxError};
 use standstill_report::{Sources, base_name};
 use standstill_static_check::{Options, check};
 
 use crate::headers::{self, KernelHeader};
+use crate::unused::KernelFacts;
 
 /// What to analyse, and under which assumptions.
 pub(crate) struct Request<'a> {
@@ -45,6 +46,8 @@ pub(crate) struct Analysis {
     pub(crate) findings: Vec<Finding>,
     /// Mangled names of the kernels that were analysed.
     pub(crate) kernels: Vec<String>,
+    /// All kernels of the text.
+    pub(crate) facts: Vec<KernelFacts>,
     pub(crate) coverage: Coverage,
     pub(crate) not_understood: Vec<NotUnderstood>,
     /// The first syntax error, with how many there were.
@@ -56,17 +59,20 @@ pub(crate) fn analyse(request: &Request<'_>) -> Analysis {
     let module = standstill_ptx::parse(request.text);
     let lowering = Lowering::new(&module);
     let mut analysis = Analysis { not_understood: not_understood(request, &lowering), ..Analysis::default() };
-    analysis.problem = module.errors.kept().first().map(|error| {
+    let undefined = lowering.undefined_labels();
+    analysis.problem = module.errors.kept().iter().chain(&undefined).next().map(|error| {
         let place = module.position(error.span.start);
         let message = error.kind.to_string();
-        (SyntaxProblem { line: place.line, column: place.column, message }, module.errors.count())
+        let count = module.errors.count() + undefined.len() as u64;
+        (SyntaxProblem { line: place.line, column: place.column, message }, count)
     });
     let program = lowering.module();
     let symbols = || {
         let kernels = program.functions.iter().filter(|f| f.kind == FunctionKind::Kernel && f.defined);
         kernels.map(|function| function.name.as_str())
     };
-    let cut = unread_kernels(&module);
+    analysis.facts = facts(&lowering);
+    let cut = unread_kernels(&module, &undefined);
     let launches: HashMap<&str, Vec<LaunchShape>> = symbols()
         .filter(|symbol| !cut.contains(symbol))
         .map(|symbol| (symbol, (request.shapes)(symbol)))
@@ -107,15 +113,28 @@ pub(crate) fn analyse(request: &Request<'_>) -> Analysis {
     analysis
 }
 
+/// What launch options are held against.
+fn facts(lowering: &Lowering<'_, '_>) -> Vec<KernelFacts> {
+    let functions = lowering.module().functions.iter().zip(0u32..);
+    functions
+        .filter(|(function, _)| function.kind == FunctionKind::Kernel && function.defined)
+        .map(|(function, id)| KernelFacts {
+            symbol: function.name.clone(),
+            parameters: lowering.function_syntax(FunctionId(id)).map_or(0, |syntax| syntax.parameters.len()),
+            bounds: function.bounds,
+        })
+        .collect()
+}
+
 /// The kernels with a syntax error in them. They are not judged: what could not be read may be the arrival that
 /// another thread waits for, or the exit of a loop.
-fn unread_kernels<'m>(module: &'m Module<'_>) -> HashSet<&'m str> {
+fn unread_kernels<'m>(module: &'m Module<'_>, undefined: &[SyntaxError]) -> HashSet<&'m str> {
     let errors = module.errors.kept();
     // Where not all errors are kept, nothing is known of what stands behind the last.
     let all_kept = module.errors.count() == errors.len() as u64;
     let last = errors.iter().map(|error| error.span.start).max().unwrap_or(0);
     let unread = |span: Span| {
-        errors.iter().any(|error| (span.start..span.end).contains(&error.span.start))
+        errors.iter().chain(undefined).any(|error| (span.start..span.end).contains(&error.span.start))
             || !all_kept && span.end > last
     };
     let kernels = module.functions.iter().filter(|function| function.entry && unread(function.span));
@@ -126,11 +145,14 @@ fn source_line(sources: &dyn Sources, file: &str, line: u32) -> Option<String> {
     sources.text(file)?.line(line).map(str::to_owned)
 }
 
+/// The name of a kernel's parameter by the kernel's mangled name and the parameter's position.
+pub(crate) type NameOf<'a> = dyn Fn(&str, u32) -> Option<String> + 'a;
+
 /// What the source calls the parameters of the kernels in a PTX text, by kernel and position.
 pub(crate) fn with_parameter_names(
     text: &str,
     sources: &(dyn Sources + Sync),
-    use_names: &mut dyn FnMut(&dyn Fn(&str, u32) -> Option<String>),
+    use_names: &mut dyn FnMut(&NameOf<'_>),
 ) {
     let module = standstill_ptx::parse(text);
     let lowering = Lowering::new(&module);

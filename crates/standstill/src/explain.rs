@@ -38,7 +38,7 @@ pub(crate) fn unknown_rule(name: &str) -> String {
 }
 
 /// Edit distance.
-fn distance(a: &str, b: &str) -> usize {
+pub(crate) fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {
         let mut diagonal = i;

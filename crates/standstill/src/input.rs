@@ -1,7 +1,8 @@
 //! Reading inputs: which kind a file is of, and the PTX in it.
 
 use std::collections::HashMap;
-use std::io::ErrorKind;
+use std::fs::FileType;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use standstill_fatbin::{Contents, FileKind};
@@ -46,18 +47,25 @@ impl Loaded {
 /// Inputs that are CUDA sources by their names: nothing in such a text tells for certain.
 const CUDA_EXTENSIONS: [&str; 3] = ["cu", "cuh", "cup"];
 
+/// Most bytes of a file: offsets in a text have 32 bits.
+const LARGEST_FILE: u64 = 4 << 30;
+
+/// Most bytes of a pipe, whose end is not known before.
+const LARGEST_STREAM: u64 = 1 << 30;
+
 /// Inputs of other languages, which are not read.
 const OTHER_LANGUAGES: [(&str, &str); 3] = [("wgsl", "WGSL"), ("spv", "SPIR-V"), ("rs", "Rust")];
 
 /// Reads an input and everything that an analysis needs of it.
 pub(crate) fn load(path: &Path, toolchain: &Toolchain<'_>, hash: bool) -> Loaded {
-    let shown = path.display().to_string();
+    let shown = shown(path);
     let mut loaded = Loaded::default();
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-    let bytes = match std::fs::read(path) {
+    let is_source = CUDA_EXTENSIONS.contains(&extension.as_str());
+    let bytes = match read(path, is_source) {
         Ok(bytes) => bytes,
-        Err(error) => {
-            loaded.fail(&shown, unreadable(path, &error));
+        Err(message) => {
+            loaded.fail(&shown, message);
             return loaded;
         }
     };
@@ -73,7 +81,7 @@ pub(crate) fn load(path: &Path, toolchain: &Toolchain<'_>, hash: bool) -> Loaded
         loaded.fail(&shown, "the file is empty");
         return loaded;
     }
-    if CUDA_EXTENSIONS.contains(&extension.as_str()) {
+    if is_source {
         load_source(path, &shown, bytes, toolchain, &mut loaded);
     } else if extension == "ptx" || standstill_fatbin::sniff(&bytes) == FileKind::Ptx {
         if let Some(text) = utf8(bytes, &shown, &mut loaded) {
@@ -86,6 +94,76 @@ pub(crate) fn load(path: &Path, toolchain: &Toolchain<'_>, hash: bool) -> Loaded
         }
     }
     loaded
+}
+
+/// How an input is called in reports: `-` is standard input.
+pub(crate) fn shown(path: &Path) -> String {
+    if is_standard_input(path) { "<stdin>".to_owned() } else { path.display().to_string() }
+}
+
+fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// An input's bytes, or why they cannot be had.
+fn read(path: &Path, is_source: bool) -> Result<Vec<u8>, String> {
+    let failed = |error| unreadable(path, &error);
+    if is_standard_input(path) {
+        return read_up_to(std::io::stdin().lock(), LARGEST_STREAM, path);
+    }
+    let metadata = std::fs::metadata(path).map_err(failed)?;
+    let limit = match kind(metadata.file_type()) {
+        Kind::File => LARGEST_FILE,
+        // The compiler reads the source again.
+        Kind::Pipe if is_source => {
+            return Err("a CUDA source cannot be read from a pipe; save it to a file".to_owned());
+        }
+        Kind::Pipe => LARGEST_STREAM,
+        Kind::Device => return Err("this is a device; files and pipes are read".to_owned()),
+    };
+    if metadata.len() > limit {
+        return Err(too_large(limit));
+    }
+    let file = std::fs::File::open(path).map_err(failed)?;
+    read_up_to(file, limit, path)
+}
+
+fn read_up_to(from: impl Read, limit: u64, path: &Path) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let read = from.take(limit + 1).read_to_end(&mut bytes);
+    read.map_err(|error| unreadable(path, &error))?;
+    if bytes.len() as u64 > limit { Err(too_large(limit)) } else { Ok(bytes) }
+}
+
+fn too_large(limit: u64) -> String {
+    format!("it holds more than {} GiB, the most that is read", limit >> 30)
+}
+
+/// What a path leads to.
+enum Kind {
+    /// A file, or a folder: opening says so.
+    File,
+    /// A named pipe.
+    Pipe,
+    /// A device or a socket, which may never end.
+    Device,
+}
+
+#[cfg(unix)]
+fn kind(file_type: FileType) -> Kind {
+    use std::os::unix::fs::FileTypeExt;
+    if file_type.is_fifo() {
+        Kind::Pipe
+    } else if file_type.is_file() || file_type.is_dir() {
+        Kind::File
+    } else {
+        Kind::Device
+    }
+}
+
+#[cfg(not(unix))]
+fn kind(_: FileType) -> Kind {
+    Kind::File
 }
 
 pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> String {

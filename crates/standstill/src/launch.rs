@@ -37,6 +37,65 @@ pub(crate) fn parse_shape(text: &str) -> Result<[u32; 3], String> {
     Ok(shape)
 }
 
+/// A block's shape, within what every card allows (CUDA C++ Programming Guide, «Technical Specifications per
+/// Compute Capability»).
+pub(crate) fn parse_block(text: &str) -> Result<[u32; 3], String> {
+    let shape = parse_shape(text)?;
+    let threads = volume(shape);
+    if threads > 1024 {
+        return Err(format!("a block has at most 1024 threads; this one has {threads}"));
+    }
+    let [_, _, z] = shape;
+    if z > 64 {
+        return Err(format!("a block has at most 64 threads in z; this one has {z}"));
+    }
+    Ok(shape)
+}
+
+/// A grid's shape, within what every card allows.
+pub(crate) fn parse_grid(text: &str) -> Result<[u32; 3], String> {
+    let shape = parse_shape(text)?;
+    let [x, y, z] = shape;
+    if x > i32::MAX as u32 || y > 65_535 || z > 65_535 {
+        return Err("a grid has at most 2147483647 blocks in x, and 65535 in y and z".to_owned());
+    }
+    Ok(shape)
+}
+
+/// A cluster's shape, within what a card can be asked for.
+pub(crate) fn parse_cluster(text: &str) -> Result<[u32; 3], String> {
+    let shape = parse_shape(text)?;
+    match volume(shape) {
+        ..=16 => Ok(shape),
+        blocks => Err(format!("a cluster has at most 16 blocks; this one has {blocks}")),
+    }
+}
+
+/// The product of three extents.
+pub(crate) fn volume(shape: [u32; 3]) -> u128 {
+    shape.iter().map(|&extent| u128::from(extent)).product()
+}
+
+/// A shape as it is written on the command line.
+pub(crate) fn show_shape(shape: [u32; 3]) -> String {
+    match shape {
+        [x, 1, 1] => x.to_string(),
+        [x, y, 1] => format!("{x}x{y}"),
+        [x, y, z] => format!("{x}x{y}x{z}"),
+    }
+}
+
+/// How many files are analysed at the same time.
+pub(crate) fn parse_jobs(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => {
+            Err("at least 1 file is analysed at a time; without -j, as many as there are cores".to_owned())
+        }
+        Ok(number) => Ok(number),
+        Err(_) => Err("not a number".to_owned()),
+    }
+}
+
 /// `2=1000`, `scan:2=1000`, `p2=1000`.
 pub(crate) fn parse_parameter(text: &str) -> Result<ParameterValue, String> {
     let form = || "it is written as POSITION=VALUE or KERNEL:POSITION=VALUE, as in 2=1000".to_owned();
@@ -122,6 +181,22 @@ mod tests {
         for wrong in ["", "0", "1x2x3x4", "a", "-1", "4294967296", "32x"] {
             assert!(parse_shape(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn shapes_that_no_card_can_launch_are_refused() {
+        assert_eq!(parse_block("32x8x4"), Ok([32, 8, 4]));
+        assert_eq!(parse_block("1x1x64"), Ok([1, 1, 64]));
+        for wrong in
+            ["2000", "4096", "1025", "32x33", "1x1x65", "1024x1024x64", "4294967295x4294967295x4294967295"]
+        {
+            assert!(parse_block(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(parse_grid("2147483647x65535x65535"), Ok([2_147_483_647, 65_535, 65_535]));
+        assert!(parse_grid("1x65536").is_err() && parse_grid("2147483648").is_err());
+        assert_eq!(parse_cluster("4x2x2"), Ok([4, 2, 2]));
+        assert!(parse_cluster("17").is_err() && parse_cluster("8x4").is_err());
+        assert!(parse_jobs("0").is_err() && parse_jobs("x").is_err() && parse_jobs("3") == Ok(3));
     }
 
     #[test]

@@ -19,6 +19,8 @@ mod input;
 mod launch;
 mod output;
 mod run;
+mod slips;
+mod unused;
 
 use std::process::ExitCode;
 
