@@ -130,11 +130,10 @@ impl Memory {
     }
 
     /// A write at an unknown address. Flags, locks and counters (`from_zero`) keep what they hold;
-    /// [`Memory::may_have_changed`] tells of them.
+    /// [`Memory::note_unresolved`] is for them.
     pub(crate) fn clobber(&mut self, shared: bool, base: Base, from_zero: impl Fn(Base) -> bool) {
         self.clobbers += 1;
         self.version += 1;
-        self.note_unresolved(shared, base);
         self.cells.retain(|place, cell| {
             cell.initial || !place.may_be_at(shared, base) || place.named_base().is_some_and(&from_zero)
         });

@@ -10,6 +10,7 @@ use super::barrier::mask_position;
 use super::machine::{Machine, Stop};
 use super::memory::{Mbarrier, Place};
 use super::value::{PointerBase, Taint, Value};
+use crate::body::Base;
 use crate::inline::is_shared;
 
 impl Machine<'_> {
@@ -154,12 +155,20 @@ impl Machine<'_> {
     fn clobber(&mut self, id: InstructionId, access: Access) {
         let base = self.body.base(id);
         self.memory.clobber(is_shared(access.space), base, |base| self.plan.starts_at_zero(base));
+        self.note_anywhere(base, access);
+    }
+
+    /// Numbers with a fraction are no flags: a write of one through any pointer leaves flags alone.
+    fn note_anywhere(&mut self, base: Base, access: Access) {
+        if base != Base::Unknown || !access.ty.is_float() {
+            self.memory.note_unresolved(is_shared(access.space), base);
+        }
     }
 
     /// A write at a place that has a number, but whose distance to the others is not known.
     fn note_unresolved(&mut self, place: Place, id: InstructionId, access: Access) {
         if place.named_base().is_none() {
-            self.memory.note_unresolved(is_shared(access.space), self.body.base(id));
+            self.note_anywhere(self.body.base(id), access);
         }
     }
 

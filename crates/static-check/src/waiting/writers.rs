@@ -43,7 +43,9 @@ impl State<'_> {
             let hits = group.reads.iter().any(|&(place, poll)| {
                 let polled = place.named_base().unwrap_or_else(|| body.base(poll));
                 let may_be = polled == base
-                    || (base == Base::Unknown || polled == Base::Unknown) && place.block.is_some() == shared;
+                    || !self.of_other_kind(poll, id)
+                        && (base == Base::Unknown || polled == Base::Unknown)
+                        && place.block.is_some() == shared;
                 may_be && (on_mbarrier || self.may_end(poll, id))
             });
             if hits {
@@ -51,6 +53,15 @@ impl State<'_> {
             }
         }
         writers
+    }
+
+    /// Whether one of two accesses is of numbers with a fraction: through whatever pointers, they are apart.
+    fn of_other_kind(&self, poll: InstructionId, writer: InstructionId) -> bool {
+        let float = |id: InstructionId| match self.kernel.body.instruction(id).map(|i| i.op) {
+            Some(Op::Load(access) | Op::Store(access) | Op::Atomic { access, .. }) => access.ty.is_float(),
+            _ => false,
+        };
+        float(poll) != float(writer)
     }
 
     /// Whether a write goes where a poll looks, with a value that may end it.
