@@ -64,6 +64,11 @@ struct BlockState {
     warps: Vec<WarpState>,
     barriers: FxHashMap<u32, Clock>,
     hints: Vec<sync::Hint>,
+    /// What threads knew at wide fences of theirs; the second since the last barrier. A fence before a barrier
+    /// serves the thread that sets a flag behind it.
+    fenced: [Option<Clock>; 2],
+    /// What was read before a barrier, for fences behind it.
+    read_before: Vec<(Arc<Clock>, u32, Scope)>,
 }
 
 /// A fault that was found.
@@ -184,6 +189,8 @@ impl Race {
                 warps: (0..warps).map(warp).collect(),
                 barriers: FxHashMap::default(),
                 hints: Vec::new(),
+                fenced: [None, None],
+                read_before: Vec::new(),
             }
         })
     }

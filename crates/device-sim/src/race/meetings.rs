@@ -40,8 +40,22 @@ impl Race {
             let state = self.block(block);
             match meeting {
                 Meeting::Arrived { id, warp, mask } => {
+                    if let Some(newer) = state.fenced[1].take() {
+                        match &mut state.fenced[0] {
+                            Some(older) => older.join(&newer),
+                            older => *older = Some(newer),
+                        }
+                    }
                     let joined = state.barriers.remove(&id);
                     let Some(of) = state.warps.get_mut(warp as usize) else { continue };
+                    for lane in of.lanes.iter().zip(0..32).filter(|(_, at)| mask >> at & 1 != 0) {
+                        for entry in lane.0.pending.iter().take(16) {
+                            if state.read_before.len() > 64 {
+                                state.read_before.remove(0);
+                            }
+                            state.read_before.push(entry.clone());
+                        }
+                    }
                     if let Some(joined) = of.joined(warp, mask, joined) {
                         of.set_time(mask, time);
                         state.barriers.insert(id, joined);

@@ -111,6 +111,7 @@ impl Race {
         let own = actor.thread.block;
         let lane = actor.thread.lane as usize;
         let time = self.tick();
+        let past = self.block(own).fenced[0].clone();
         let Some(state) = self.block(own).warps.get_mut(actor.thread.warp as usize) else { return };
         let released = if releases(order) {
             let mut clock = Clock::clone(state.clock(lane));
@@ -118,7 +119,16 @@ impl Race {
             Some((Arc::new(clock), scope, site))
         } else {
             let fence = if state.lanes.is_empty() { None } else { state.lane(lane).fence.clone() };
-            fence.map(|(clock, of, site)| (clock, of.min(scope), site))
+            let own = fence.map(|(clock, of, site)| (clock, of.min(scope), site));
+            match (own, past) {
+                (Some((clock, of, site)), Some(past)) if of >= Scope::Gpu => {
+                    let mut all = Clock::clone(&clock);
+                    all.join(&past);
+                    Some((Arc::new(all), of, site))
+                }
+                (_, Some(past)) => Some((Arc::new(past), scope, site)),
+                (own, None) => own,
+            }
         };
         let known = Arc::clone(state.clock(lane));
         // What comes after is not what was there before.
@@ -151,7 +161,9 @@ impl Race {
         let (warp, lane) = (actor.thread.warp, actor.thread.lane as usize);
         let time = self.tick();
         let Some(state) = self.block(own).warps.get_mut(warp as usize) else { return };
-        let pending = std::mem::take(&mut state.lane(lane).pending);
+        let mut pending = std::mem::take(&mut state.lane(lane).pending);
+        pending.extend(self.block(own).read_before.iter().cloned());
+        let Some(state) = self.block(own).warps.get_mut(warp as usize) else { return };
         let mut clock = Clock::clone(state.clock(lane));
         let mut narrow: SmallVec<[Arc<Clock>; 2]> = SmallVec::new();
         let mut learned = false;
@@ -169,8 +181,14 @@ impl Race {
             state.set_clock(1 << lane, &Arc::new(clock.clone()));
         }
         clock.raise(actor.thread, actor.time);
-        state.lane(lane).fence = Some((Arc::new(clock), scope, site));
+        state.lane(lane).fence = Some((Arc::new(clock.clone()), scope, site));
         state.set_time(1 << lane, time);
+        if scope >= Scope::Gpu {
+            match &mut self.block(own).fenced[1] {
+                Some(known) => known.join(&clock),
+                known => *known = Some(clock),
+            }
+        }
         for what in narrow {
             self.hint(own, Rule::ScopeTooNarrow, site, &what, None, site);
         }
