@@ -65,8 +65,10 @@ impl Race {
         let mut at = address;
         let end = address.saturating_add(bytes);
         while at < end {
-            let piece =
-                [8, 4, 2, 1].into_iter().find(|&piece| at % piece == 0 && at + piece <= end).unwrap_or(1);
+            let piece = [8, 4, 2, 1]
+                .into_iter()
+                .find(|&piece: &u64| at.is_multiple_of(piece) && at + piece <= end)
+                .unwrap_or(1);
             self.touch_as(memory, at, piece, actor, mark, write);
             at += piece;
         }

@@ -79,7 +79,7 @@ impl Race {
     fn gives_way(&mut self) -> bool {
         self.draws =
             self.draws.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.draws >> 33) % GIVES_WAY == 0
+        (self.draws >> 33).is_multiple_of(GIVES_WAY)
     }
 
     fn before(&mut self, core: &mut Core<'_>, op: &Micro, position: usize, what: Op) {

@@ -129,7 +129,7 @@ impl Shadow {
         let offset = address % PAGE;
         let mut shift = 2;
         if let Some(of) = self.pages.get_mut(page as usize) {
-            if (offset | bytes) % PIECE != 0 {
+            if !(offset | bytes).is_multiple_of(PIECE) {
                 of.by_bytes(&mut self.sets);
             }
             shift = of.shift;

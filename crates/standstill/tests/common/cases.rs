@@ -1,7 +1,12 @@
 //! The labelled programs: reading their marks, and comparing reports with them.
 
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test that cannot go on must stop")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test that cannot go on must stop"
+)]
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
