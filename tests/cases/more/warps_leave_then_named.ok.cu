@@ -10,7 +10,7 @@
 #define CK(x) do { cudaError_t e_ = (x); if (e_ != cudaSuccess) { \
   std::printf("line %d: %s\n", __LINE__, cudaGetErrorString(e_)); return 1; } } while (0)
 __global__ void tail(const int *in, int *out) {
-  __shared__ int s[128];
+  __shared__ int s[128], sums[64];
   int t = threadIdx.x;
   s[t] = in[t];
   __syncthreads();
@@ -20,9 +20,9 @@ __global__ void tail(const int *in, int *out) {
   }
   int v = s[t] + s[t + 64];
   asm volatile("bar.sync 1, 64;" ::: "memory");
-  s[t] = v;
+  sums[t] = v;
   asm volatile("bar.sync 1, 64;" ::: "memory");
-  out[t] = s[63 - t];
+  out[t] = sums[63 - t];
 }
 static int want(const int *in, int i) { return i >= 64 ? in[i - 64] : in[63 - i] + in[127 - i]; }
 int main() {
