@@ -106,6 +106,8 @@ impl Compiler {
                 if !has(&ARCH_FLAGS) {
                     add(&format!("--cuda-gpu-arch={}", request.arch));
                 }
+                // A folder of the caller's own comes before the toolkit's: the linker takes the first.
+                arguments.extend(request.flags.iter().map(OsString::from));
                 if let Some(toolkit) = toolkit {
                     if !has(&["--cuda-path"]) {
                         arguments.push(joined("--cuda-path=", toolkit));
@@ -114,7 +116,6 @@ impl Compiler {
                         arguments.push(joined("-L", &toolkit.join(folder)));
                     }
                 }
-                arguments.extend(request.flags.iter().map(OsString::from));
                 arguments.extend(["-x", "cuda"].map(OsString::from));
                 arguments.extend(source.arguments());
                 let libraries: &[&str] = match runtime {

@@ -60,11 +60,11 @@ impl Library {
         Ok(Library { folder })
     }
 
-    /// The compiler's arguments with this library in the place of NVIDIA's.
+    /// The compiler's arguments with this library in the place of NVIDIA's: the linker looks here first.
     pub(super) fn linked(&self, compiler: &CompilerArgs) -> CompilerArgs {
         let folder = self.folder.path().display().to_string().replace('\'', r"'\''");
         let mut cflags: Vec<String> = compiler.cflags.iter().map(|flags| with_own_ptx(flags)).collect();
-        cflags.push(format!("-cudart=none '-L{folder}' -lcudart"));
+        cflags.push(format!("'-L{folder}'"));
         CompilerArgs {
             cflags,
             arch: compiler.arch.clone(),
