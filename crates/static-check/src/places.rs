@@ -1,6 +1,6 @@
 //! From instructions to the user's source lines.
 
-use standstill_findings::Span;
+use standstill_findings::{Span, is_toolchain_file};
 use standstill_kernel_ir::{
     AtomicOperation, BlockId, Instruction, InstructionId, LocationId, Module, Op, Operand, Special, Symbol,
 };
@@ -16,25 +16,6 @@ pub(crate) struct Places<'a> {
     pub(crate) body: &'a Body,
     pub(crate) options: &'a Options<'a>,
 }
-
-/// Parts of a path that only toolchains' own headers have.
-const TOOLCHAIN_PARTS: [&str; 15] = [
-    "/include/cooperative_groups",
-    "/include/cuda/",
-    "/include/cub/",
-    "/include/thrust/",
-    "/include/crt/",
-    "/include/nv/",
-    "/include/cccl/",
-    "/include/cuda_",
-    "/include/sm_",
-    "/include/device_",
-    "/include/vector_",
-    "/targets/x86_64-linux/include/",
-    "/lib/clang/",
-    "/triton/language/",
-    "/numba/cuda/",
-];
 
 /// How many lines between two neighbours are looked at for an operation's name.
 const MAXIMUM_DISTANCE: u32 = 64;
@@ -76,7 +57,7 @@ impl Places<'_> {
             |frame: &Frame| self.options.main_source.is_some_and(|main| self.file_name(frame.file) == main);
         let is_own = |frame: &Frame| {
             let name = self.file_name(frame.file);
-            !name.is_empty() && !TOOLCHAIN_PARTS.iter().any(|part| name.contains(part))
+            !name.is_empty() && !is_toolchain_file(name)
         };
         frames.iter().position(is_main).or_else(|| frames.iter().position(is_own))
     }

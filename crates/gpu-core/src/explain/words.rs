@@ -1,31 +1,13 @@
 //! Places, blocks and memory in the reader's words.
 
-use standstill_findings::ThreadRanges;
+use standstill_findings::{ThreadRanges, is_toolchain_file};
 
 use crate::code::{Place, SourceLine};
 use crate::memory::Location;
 use crate::position::{GridState, Group};
 
-/// Parts of a path that only toolchains' own headers have.
-const TOOLCHAIN_PARTS: [&str; 14] = [
-    "/include/cooperative_groups",
-    "/include/cuda/",
-    "/include/cub/",
-    "/include/thrust/",
-    "/include/crt/",
-    "/include/nv/",
-    "/include/cccl/",
-    "/include/cuda_",
-    "/include/sm_",
-    "/include/device_",
-    "/include/vector_",
-    "/targets/x86_64-linux/include/",
-    "/triton/language/",
-    "/numba/cuda/",
-];
-
 fn is_own(line: &SourceLine) -> bool {
-    !line.file.is_empty() && line.line != 0 && !TOOLCHAIN_PARTS.iter().any(|part| line.file.contains(part))
+    !line.file.is_empty() && line.line != 0 && !is_toolchain_file(&line.file)
 }
 
 /// Which frame of a place is the user's own: the innermost one outside the toolchain's headers, else the
