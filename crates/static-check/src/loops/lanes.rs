@@ -1,5 +1,6 @@
 //! How many lanes of a warp come to a loop, and whether they bring different addresses.
 
+use standstill_findings::{Finding, Known, Outcome, Platform, PlatformRow, Severity};
 use standstill_kernel_ir::{
     AtomicOperation, BlockId, BooleanOperation, Comparison, Instruction, Op, Operand, Operation, Special,
     Terminator, ValueId,
@@ -31,6 +32,18 @@ pub(super) enum Distance {
     Unknown,
 }
 
+/// What happens where one lane of a warp waits for another: it comes on only where lanes have program counters
+/// of their own.
+pub(super) fn lockstep() -> PlatformRow {
+    PlatformRow::new(&[
+        (Platform::Nvidia, Outcome::Completes),
+        (Platform::NvidiaOld, Outcome::Hangs),
+        (Platform::Amd, Outcome::Hangs),
+        (Platform::Others, Outcome::MayHang),
+        (Platform::Specification, Outcome::Undefined),
+    ])
+}
+
 impl Lanes {
     /// `None` when no warp comes with more than one lane.
     pub(super) fn at(cycle: &Cycle<'_>) -> Option<Lanes> {
@@ -50,6 +63,23 @@ impl Lanes {
         };
         let several = (0..threads).step_by(WARP_SIZE as usize).any(|warp| come(warp) > 1);
         several.then_some(Lanes { undecided: arrivals.undecided && !branches.is_empty() })
+    }
+
+    /// Says how a fault between the lanes is known. `as_written`: whether the source, too, has the release behind
+    /// the loop; `None` where it cannot be read.
+    pub(super) fn judge(&self, finding: &mut Finding, as_written: Option<bool>) {
+        let (reason, severity) = if self.undecided {
+            ("more than one lane of a warp may come to the lock", Severity::Warning)
+        } else if as_written.is_none() {
+            (
+                "the source cannot be read, and a compiler may have moved the release out of the loop",
+                Severity::Note,
+            )
+        } else {
+            return;
+        };
+        finding.known = Known::Possible { reason: reason.into() };
+        finding.severity = severity;
     }
 
     /// How the lanes' addresses differ.

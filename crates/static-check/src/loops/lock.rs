@@ -2,12 +2,12 @@
 //! the lock waits behind the loop for those that spin in it (spin-lock-lockstep).
 
 use rustc_hash::FxHashMap;
-use standstill_findings::{Finding, Known, Outcome, Platform, PlatformRow, Rule, Severity};
+use standstill_findings::{Finding, Known, Rule, Severity};
 use standstill_kernel_ir::{AtomicOperation, Instruction, InstructionId, Op, Operand, ValueId, evaluate};
 
 use super::arrivals::leads_to;
 use super::cycle::{Cycle, is_steady};
-use super::lanes::{Distance, Lanes};
+use super::lanes::{Distance, Lanes, lockstep};
 use super::source;
 use super::spin::{only_reads, writes};
 use crate::body::Base;
@@ -51,26 +51,12 @@ pub(super) fn check(cycle: &Cycle<'_>) -> Option<Finding> {
     finding
         .spans
         .push(places.cause(release, "the lane that succeeded gives the lock back here, behind the loop"));
-    finding.platforms = PlatformRow::new(&[
-        (Platform::Nvidia, Outcome::Completes),
-        (Platform::NvidiaOld, Outcome::Hangs),
-        (Platform::Amd, Outcome::Hangs),
-        (Platform::Others, Outcome::MayHang),
-        (Platform::Specification, Outcome::Undefined),
-    ]);
+    finding.platforms = lockstep();
     if !same {
         finding.known = Known::Possible { reason: "lanes of one warp may come to the same lock".into() };
         finding.severity = Severity::Warning;
-    } else if lanes.undecided {
-        finding.known =
-            Known::Possible { reason: "more than one lane of a warp may come to the lock".into() };
-        finding.severity = Severity::Warning;
-    } else if as_written.is_none() {
-        finding.known = Known::Possible {
-            reason: "the source cannot be read, and a compiler may have moved the release out of the loop"
-                .into(),
-        };
-        finding.severity = Severity::Note;
+    } else {
+        lanes.judge(&mut finding, as_written);
     }
     finding.notes.push(
         "where the lanes of a warp share one program counter, the lane that has the lock waits at the end of the \

@@ -1,12 +1,12 @@
 //! Ticket locks that the lanes of one warp draw tickets for: where a warp runs in lockstep, the lane whose turn
 //! it is waits behind the loop for those that wait for their turn (spin-lock-lockstep).
 
-use standstill_findings::{Finding, Known, Outcome, Platform, PlatformRow, Rule, Severity};
+use standstill_findings::{Finding, Rule};
 use standstill_kernel_ir::{AtomicOperation, Comparison, Instruction, InstructionId, Op, Order, ValueId};
 
 use super::arrivals::leads_to;
 use super::cycle::{Cycle, comparison};
-use super::lanes::{Distance, Lanes};
+use super::lanes::{Distance, Lanes, lockstep};
 use super::lock::source_is_invariant;
 use super::source;
 use super::spin::{only_reads, writes};
@@ -67,24 +67,8 @@ pub(super) fn check(cycle: &Cycle<'_>) -> Option<Finding> {
     finding.spans.push(places.primary(poll, "the lanes of a warp whose turn has not come wait here"));
     finding.spans.push(places.cause(release, "the lane whose turn it is passes on here, behind the loop"));
     finding.spans.push(places.cause(drawn, "each lane draws its own ticket here"));
-    finding.platforms = PlatformRow::new(&[
-        (Platform::Nvidia, Outcome::Completes),
-        (Platform::NvidiaOld, Outcome::Hangs),
-        (Platform::Amd, Outcome::Hangs),
-        (Platform::Others, Outcome::MayHang),
-        (Platform::Specification, Outcome::Undefined),
-    ]);
-    if lanes.undecided {
-        finding.known =
-            Known::Possible { reason: "more than one lane of a warp may come to the lock".into() };
-        finding.severity = Severity::Warning;
-    } else if as_written.is_none() {
-        finding.known = Known::Possible {
-            reason: "the source cannot be read, and a compiler may have moved the release out of the loop"
-                .into(),
-        };
-        finding.severity = Severity::Note;
-    }
+    finding.platforms = lockstep();
+    lanes.judge(&mut finding, as_written);
     finding.notes.push(
         "where the lanes of a warp share one program counter, the lane whose turn it is waits at the end of the \
          loop for the others, and those wait for it to pass on"
