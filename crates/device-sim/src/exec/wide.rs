@@ -72,9 +72,9 @@ impl Element for u64 {
     }
 }
 
-struct WideUnary<F>(PhantomData<F>);
+struct Map<F, const N: usize>(PhantomData<F>);
 
-impl<F: Function<1>> Body for WideUnary<F>
+impl<F: Function<N>, const N: usize> Body for Map<F, N>
 where
     F::From: Element,
     F::To: Element,
@@ -82,83 +82,25 @@ where
     type Output = ();
     #[inline(always)]
     fn body(core: &mut Core<'_>, op: &Micro) {
-        let a = *F::From::source(core, op.a);
+        let slots = [op.a, op.b, op.c];
+        let sources: [&[F::From; LANES]; N] =
+            std::array::from_fn(|source| F::From::source(core, slots[source]));
         let mut out = [F::To::default(); LANES];
         for lane in 0..LANES {
-            out[lane] = F::apply([a[lane]]);
+            out[lane] = F::apply(std::array::from_fn(|source| sources[source][lane]));
         }
         let (active, all) = (core.active, core.all_active());
         store(F::To::destination(core, op.d), &out, active, all);
     }
 }
 
-fn unary<F: Function<1>>(core: &mut Core<'_>, op: &Micro) -> Step
+/// A function of `N` values, in every lane.
+fn map<F: Function<N>, const N: usize>(core: &mut Core<'_>, op: &Micro) -> Step
 where
     F::From: Element,
     F::To: Element,
 {
-    fast::<WideUnary<F>>(core, op);
-    Step::Next
-}
-
-struct WideBinary<F>(PhantomData<F>);
-
-impl<F: Function<2>> Body for WideBinary<F>
-where
-    F::From: Element,
-    F::To: Element,
-{
-    type Output = ();
-    #[inline(always)]
-    fn body(core: &mut Core<'_>, op: &Micro) {
-        let a = F::From::source(core, op.a);
-        let b = F::From::source(core, op.b);
-        let mut out = [F::To::default(); LANES];
-        for lane in 0..LANES {
-            out[lane] = F::apply([a[lane], b[lane]]);
-        }
-        let (active, all) = (core.active, core.all_active());
-        store(F::To::destination(core, op.d), &out, active, all);
-    }
-}
-
-fn binary<F: Function<2>>(core: &mut Core<'_>, op: &Micro) -> Step
-where
-    F::From: Element,
-    F::To: Element,
-{
-    fast::<WideBinary<F>>(core, op);
-    Step::Next
-}
-
-struct WideTernary<F>(PhantomData<F>);
-
-impl<F: Function<3>> Body for WideTernary<F>
-where
-    F::From: Element,
-    F::To: Element,
-{
-    type Output = ();
-    #[inline(always)]
-    fn body(core: &mut Core<'_>, op: &Micro) {
-        let a = F::From::source(core, op.a);
-        let b = F::From::source(core, op.b);
-        let c = F::From::source(core, op.c);
-        let mut out = [F::To::default(); LANES];
-        for lane in 0..LANES {
-            out[lane] = F::apply([a[lane], b[lane], c[lane]]);
-        }
-        let (active, all) = (core.active, core.all_active());
-        store(F::To::destination(core, op.d), &out, active, all);
-    }
-}
-
-fn ternary<F: Function<3>>(core: &mut Core<'_>, op: &Micro) -> Step
-where
-    F::From: Element,
-    F::To: Element,
-{
-    fast::<WideTernary<F>>(core, op);
+    fast::<Map<F, N>>(core, op);
     Step::Next
 }
 
@@ -379,8 +321,8 @@ pub(crate) fn select(
     let integer = !ty.is_float() && ty != Type::Pred;
     use Operation as O;
     let handler: Handler = match (operation, to, rows) {
-        (O::Mov, Narrow, [Narrow]) if bits == 32 => unary::<Move32>,
-        (O::Mov | O::Cvta, Wide, [Wide]) if bits == 64 => unary::<Move64>,
+        (O::Mov, Narrow, [Narrow]) if bits == 32 => map::<Move32, 1>,
+        (O::Mov | O::Cvta, Wide, [Wide]) if bits == 64 => map::<Move64, 1>,
         (O::Mov, Predicate, [Predicate]) => logic::<0>,
         (O::Not, Predicate, [Predicate]) => logic::<1>,
         (O::And, Predicate, [Predicate, Predicate]) => logic::<2>,
@@ -388,68 +330,68 @@ pub(crate) fn select(
         (O::Xor, Predicate, [Predicate, Predicate]) => logic::<4>,
         (O::Selp, Narrow, [Narrow, Narrow, Predicate]) if bits == 32 => choose::<u32>,
         (O::Selp, Wide, [Wide, Wide, Predicate]) if bits == 64 => choose::<u64>,
-        (O::Not, Narrow, [Narrow]) if bits == 32 => unary::<Not32>,
-        (O::Not, Wide, [Wide]) if bits == 64 => unary::<Not64>,
-        (O::And, Narrow, [Narrow, Narrow]) if bits == 32 => binary::<And32>,
-        (O::And, Wide, [Wide, Wide]) if bits == 64 => binary::<And64>,
-        (O::Or, Narrow, [Narrow, Narrow]) if bits == 32 => binary::<Or32>,
-        (O::Or, Wide, [Wide, Wide]) if bits == 64 => binary::<Or64>,
-        (O::Xor, Narrow, [Narrow, Narrow]) if bits == 32 => binary::<Xor32>,
-        (O::Xor, Wide, [Wide, Wide]) if bits == 64 => binary::<Xor64>,
-        (O::Shl, Narrow, [Narrow, Narrow]) if bits == 32 => binary::<ShiftLeft32>,
-        (O::Shr, Narrow, [Narrow, Narrow]) if bits == 32 && signed => binary::<ShiftRightS32>,
-        (O::Shr, Narrow, [Narrow, Narrow]) if bits == 32 => binary::<ShiftRightU32>,
-        (O::Neg, Narrow, [Narrow]) if bits == 32 && integer && plain => unary::<Negate32>,
-        (O::Neg, Wide, [Wide]) if bits == 64 && integer && plain => unary::<Negate64>,
-        (O::Abs, Narrow, [Narrow]) if ty == Type::S32 && plain => unary::<Absolute32>,
-        (O::Add, Narrow, [Narrow, Narrow]) if bits == 32 && is_word(ty) && plain => binary::<Add32>,
-        (O::Add, Wide, [Wide, Wide]) if bits == 64 && integer && plain => binary::<Add64>,
-        (O::Sub, Narrow, [Narrow, Narrow]) if bits == 32 && is_word(ty) && plain => binary::<Subtract32>,
-        (O::Sub, Wide, [Wide, Wide]) if bits == 64 && integer && plain => binary::<Subtract64>,
-        (O::Mul, Narrow, [Narrow, Narrow]) if is_word(ty) && low => binary::<Multiply32>,
-        (O::Mul, Wide, [Wide, Wide]) if bits == 64 && integer && low => binary::<Multiply64>,
-        (O::Mul, Narrow, [Narrow, Narrow]) if ty == Type::U32 && high => binary::<MultiplyHighU>,
-        (O::Mul, Narrow, [Narrow, Narrow]) if ty == Type::S32 && high => binary::<MultiplyHighS>,
-        (O::Mul, Wide, [Narrow, Narrow]) if ty == Type::U32 && wide => binary::<WideU>,
-        (O::Mul, Wide, [Narrow, Narrow]) if ty == Type::S32 && wide => binary::<WideS>,
-        (O::Mad, Narrow, [Narrow, Narrow, Narrow]) if is_word(ty) && low => ternary::<MultiplyAdd32>,
-        (O::Mad, Wide, [Wide, Wide, Wide]) if bits == 64 && integer && low => ternary::<MultiplyAdd64>,
+        (O::Not, Narrow, [Narrow]) if bits == 32 => map::<Not32, 1>,
+        (O::Not, Wide, [Wide]) if bits == 64 => map::<Not64, 1>,
+        (O::And, Narrow, [Narrow, Narrow]) if bits == 32 => map::<And32, 2>,
+        (O::And, Wide, [Wide, Wide]) if bits == 64 => map::<And64, 2>,
+        (O::Or, Narrow, [Narrow, Narrow]) if bits == 32 => map::<Or32, 2>,
+        (O::Or, Wide, [Wide, Wide]) if bits == 64 => map::<Or64, 2>,
+        (O::Xor, Narrow, [Narrow, Narrow]) if bits == 32 => map::<Xor32, 2>,
+        (O::Xor, Wide, [Wide, Wide]) if bits == 64 => map::<Xor64, 2>,
+        (O::Shl, Narrow, [Narrow, Narrow]) if bits == 32 => map::<ShiftLeft32, 2>,
+        (O::Shr, Narrow, [Narrow, Narrow]) if bits == 32 && signed => map::<ShiftRightS32, 2>,
+        (O::Shr, Narrow, [Narrow, Narrow]) if bits == 32 => map::<ShiftRightU32, 2>,
+        (O::Neg, Narrow, [Narrow]) if bits == 32 && integer && plain => map::<Negate32, 1>,
+        (O::Neg, Wide, [Wide]) if bits == 64 && integer && plain => map::<Negate64, 1>,
+        (O::Abs, Narrow, [Narrow]) if ty == Type::S32 && plain => map::<Absolute32, 1>,
+        (O::Add, Narrow, [Narrow, Narrow]) if bits == 32 && is_word(ty) && plain => map::<Add32, 2>,
+        (O::Add, Wide, [Wide, Wide]) if bits == 64 && integer && plain => map::<Add64, 2>,
+        (O::Sub, Narrow, [Narrow, Narrow]) if bits == 32 && is_word(ty) && plain => map::<Subtract32, 2>,
+        (O::Sub, Wide, [Wide, Wide]) if bits == 64 && integer && plain => map::<Subtract64, 2>,
+        (O::Mul, Narrow, [Narrow, Narrow]) if is_word(ty) && low => map::<Multiply32, 2>,
+        (O::Mul, Wide, [Wide, Wide]) if bits == 64 && integer && low => map::<Multiply64, 2>,
+        (O::Mul, Narrow, [Narrow, Narrow]) if ty == Type::U32 && high => map::<MultiplyHighU, 2>,
+        (O::Mul, Narrow, [Narrow, Narrow]) if ty == Type::S32 && high => map::<MultiplyHighS, 2>,
+        (O::Mul, Wide, [Narrow, Narrow]) if ty == Type::U32 && wide => map::<WideU, 2>,
+        (O::Mul, Wide, [Narrow, Narrow]) if ty == Type::S32 && wide => map::<WideS, 2>,
+        (O::Mad, Narrow, [Narrow, Narrow, Narrow]) if is_word(ty) && low => map::<MultiplyAdd32, 3>,
+        (O::Mad, Wide, [Wide, Wide, Wide]) if bits == 64 && integer && low => map::<MultiplyAdd64, 3>,
         (O::Mad, Wide, [Narrow, Narrow, Wide]) if ty == Type::U32 && wide => widening::<false>,
         (O::Mad, Wide, [Narrow, Narrow, Wide]) if ty == Type::S32 && wide => widening::<true>,
-        (O::Min, Narrow, [Narrow, Narrow]) if ty == Type::U32 && plain => binary::<MinimumU32>,
-        (O::Min, Narrow, [Narrow, Narrow]) if ty == Type::S32 && plain => binary::<MinimumS32>,
-        (O::Max, Narrow, [Narrow, Narrow]) if ty == Type::U32 && plain => binary::<MaximumU32>,
-        (O::Max, Narrow, [Narrow, Narrow]) if ty == Type::S32 && plain => binary::<MaximumS32>,
+        (O::Min, Narrow, [Narrow, Narrow]) if ty == Type::U32 && plain => map::<MinimumU32, 2>,
+        (O::Min, Narrow, [Narrow, Narrow]) if ty == Type::S32 && plain => map::<MinimumS32, 2>,
+        (O::Max, Narrow, [Narrow, Narrow]) if ty == Type::U32 && plain => map::<MaximumU32, 2>,
+        (O::Max, Narrow, [Narrow, Narrow]) if ty == Type::S32 && plain => map::<MaximumS32, 2>,
         (O::Cvt, Wide, [Narrow]) if bits == 64 && integer && from == Type::U32 && plain => {
-            unary::<UnsignedToWide>
+            map::<UnsignedToWide, 1>
         }
         (O::Cvt, Wide, [Narrow]) if bits == 64 && integer && from == Type::S32 && plain => {
-            unary::<SignedToWide>
+            map::<SignedToWide, 1>
         }
         (O::Cvt, Narrow, [Wide]) if is_word(ty) && from.bits() == 64 && !from.is_float() && plain => {
-            unary::<WideToNarrow>
+            map::<WideToNarrow, 1>
         }
         (O::Cvt, Narrow, [Narrow]) if ty == Type::F32 && from == Type::S32 && named => {
-            unary::<SignedToSingle>
+            map::<SignedToSingle, 1>
         }
         (O::Cvt, Narrow, [Narrow]) if ty == Type::F32 && from == Type::U32 && named => {
-            unary::<UnsignedToSingle>
+            map::<UnsignedToSingle, 1>
         }
-        (O::Cvt, Wide, [Narrow]) if ty == Type::F64 && from == Type::S32 && named => unary::<SignedToDouble>,
+        (O::Cvt, Wide, [Narrow]) if ty == Type::F64 && from == Type::S32 && named => map::<SignedToDouble, 1>,
         (O::Cvt, Narrow, [Narrow])
             if ty == Type::S32 && from == Type::F32 && flags.0 == Flags::ZERO_INTEGER =>
         {
-            unary::<SingleToSigned>
+            map::<SingleToSigned, 1>
         }
-        (O::Add, Narrow, [Narrow, Narrow]) if ty == Type::F32 && nearest => binary::<FloatAdd>,
-        (O::Sub, Narrow, [Narrow, Narrow]) if ty == Type::F32 && nearest => binary::<FloatSubtract>,
-        (O::Mul, Narrow, [Narrow, Narrow]) if ty == Type::F32 && nearest => binary::<FloatMultiply>,
-        (O::Fma, Narrow, [Narrow, Narrow, Narrow]) if ty == Type::F32 && named => ternary::<FloatFused>,
-        (O::Div, Narrow, [Narrow, Narrow]) if ty == Type::F32 && named => binary::<FloatDivide>,
-        (O::Sqrt, Narrow, [Narrow]) if ty == Type::F32 && named => unary::<FloatRoot>,
-        (O::Rcp, Narrow, [Narrow]) if ty == Type::F32 && named => unary::<FloatReciprocal>,
-        (O::Neg, Narrow, [Narrow]) if ty == Type::F32 && plain => unary::<FloatNegate>,
-        (O::Abs, Narrow, [Narrow]) if ty == Type::F32 && plain => unary::<FloatAbsolute>,
+        (O::Add, Narrow, [Narrow, Narrow]) if ty == Type::F32 && nearest => map::<FloatAdd, 2>,
+        (O::Sub, Narrow, [Narrow, Narrow]) if ty == Type::F32 && nearest => map::<FloatSubtract, 2>,
+        (O::Mul, Narrow, [Narrow, Narrow]) if ty == Type::F32 && nearest => map::<FloatMultiply, 2>,
+        (O::Fma, Narrow, [Narrow, Narrow, Narrow]) if ty == Type::F32 && named => map::<FloatFused, 3>,
+        (O::Div, Narrow, [Narrow, Narrow]) if ty == Type::F32 && named => map::<FloatDivide, 2>,
+        (O::Sqrt, Narrow, [Narrow]) if ty == Type::F32 && named => map::<FloatRoot, 1>,
+        (O::Rcp, Narrow, [Narrow]) if ty == Type::F32 && named => map::<FloatReciprocal, 1>,
+        (O::Neg, Narrow, [Narrow]) if ty == Type::F32 && plain => map::<FloatNegate, 1>,
+        (O::Abs, Narrow, [Narrow]) if ty == Type::F32 && plain => map::<FloatAbsolute, 1>,
         (O::Neg, Wide, [Wide]) if ty == Type::F64 && plain => double::<1, DoubleNegate>,
         (O::Abs, Wide, [Wide]) if ty == Type::F64 && plain => double::<1, DoubleAbsolute>,
         (O::Add, Wide, [Wide, Wide]) if ty == Type::F64 && nearest => double::<2, DoubleAdd>,
