@@ -3,20 +3,8 @@
 
 mod common;
 
-use common::{Case, finish};
+use common::{Case, STORE, check, finish};
 use standstill_device_sim::{FaultKind, Progress};
-
-/// Stores `%r1` of each thread at its global index.
-const STORE: &str = "
-    mov.u32 %r30, %ctaid.x; mov.u32 %r31, %ntid.x; mov.u32 %r32, %tid.x;
-    mad.lo.s32 %r33, %r30, %r31, %r32;
-    mul.wide.u32 %d30, %r33, 4; add.s64 %d31, %d0, %d30;
-    st.global.u32 [%d31], %r1; ret;";
-
-fn check(body: &str, blocks: u32, threads: u32, expected: impl Fn(u32) -> u32) {
-    let expected: Vec<u32> = (0..blocks * threads).map(expected).collect();
-    Case::new(&format!("{body}{STORE}")).gives(blocks, threads, &expected);
-}
 
 fn fault(body: &str, threads: u32) -> FaultKind {
     match Case::new(body).run(1, threads) {

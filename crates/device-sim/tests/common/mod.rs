@@ -10,6 +10,19 @@ use standstill_kernel_ir::launch::Device as Model;
 /// Words of the buffer.
 pub(crate) const WORDS: usize = 4096;
 
+/// Stores `%r1` of each thread at its global index.
+pub(crate) const STORE: &str = "
+    mov.u32 %r30, %ctaid.x; mov.u32 %r31, %ntid.x; mov.u32 %r32, %tid.x;
+    mad.lo.s32 %r33, %r30, %r31, %r32;
+    mul.wide.u32 %d30, %r33, 4; add.s64 %d31, %d0, %d30;
+    st.global.u32 [%d31], %r1; ret;";
+
+/// Runs a body that leaves its answer in `%r1`; `expected` gives each thread's by its global index.
+pub(crate) fn check(body: &str, blocks: u32, threads: u32, expected: impl Fn(u32) -> u32) {
+    let expected: Vec<u32> = (0..blocks * threads).map(expected).collect();
+    Case::new(&format!("{body}{STORE}")).gives(blocks, threads, &expected);
+}
+
 /// A launch of a kernel.
 pub(crate) struct Case {
     pub(crate) device: Arc<Device>,
