@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use standstill_findings::{Platform, Severity};
+use standstill_findings::{Platform, Rule, Severity};
+
+use crate::explain::NamedRules;
 
 /// Who waits for whom in a GPU program: finds hangs and missing waits.
 #[derive(Debug, Parser)]
@@ -110,14 +112,21 @@ pub(crate) struct VerdictArgs {
     #[arg(long, value_enum, default_value_t = PlatformChoice::Nvidia)]
     pub(crate) platform: PlatformChoice,
     /// Silence a rule, by code or name
-    #[arg(long, value_name = "RULE", value_delimiter = ',')]
-    pub(crate) allow: Vec<String>,
+    #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = crate::explain::parse_rules)]
+    allow: Vec<NamedRules>,
     /// The least severity that makes the call fail
     #[arg(long, value_enum, default_value_t = FailOn::Error)]
     pub(crate) fail_on: FailOn,
     /// What was not understood or not decided counts as a failure (exit code 3)
     #[arg(long)]
     pub(crate) strict: bool,
+}
+
+impl VerdictArgs {
+    /// The rules that are silenced.
+    pub(crate) fn allowed(&self) -> Vec<Rule> {
+        self.allow.iter().flat_map(|named| named.0.iter().copied()).collect()
+    }
 }
 
 #[derive(Debug, Args)]

@@ -13,7 +13,6 @@ use crate::compile::Toolchain;
 use crate::disk::DiskSources;
 use crate::engine::{Analysis, Request, analyse};
 use crate::exit::{self, BAD_INPUT};
-use crate::explain::unknown_rule;
 use crate::input::{self, PtxText};
 use crate::launch;
 use crate::output::{self, fail};
@@ -39,15 +38,7 @@ struct Checked {
 
 /// Checks the inputs and writes the report; gives the exit code.
 pub(crate) fn check(arguments: &CheckArgs) -> u8 {
-    let mut allowed = Vec::new();
-    for name in &arguments.verdict.allow {
-        let rules = Rule::find(name.trim());
-        if rules.is_empty() {
-            fail(&unknown_rule(name));
-            return BAD_INPUT;
-        }
-        allowed.extend(rules);
-    }
+    let allowed = arguments.verdict.allowed();
     if let Some(message) = unused::contradiction(&arguments.launch) {
         fail(&message);
         return BAD_INPUT;

@@ -15,9 +15,8 @@ use crate::args::{Format, OutputArgs, VerdictArgs};
 use crate::check::{command_line, is_allowed, readers_path, rename_files};
 use crate::disk::DiskSources;
 use crate::engine::{Request, analyse};
-use crate::exit::{self, BAD_INPUT};
-use crate::explain::unknown_rule;
-use crate::output::{self, fail};
+use crate::exit;
+use crate::output;
 
 #[derive(Debug, Args)]
 #[command(
@@ -37,15 +36,7 @@ pub(crate) struct CoreArgs {
 
 /// Explains the dumps and writes the report; gives the exit code.
 pub(crate) fn core(arguments: &CoreArgs) -> u8 {
-    let mut allowed = Vec::new();
-    for name in &arguments.verdict.allow {
-        let rules = Rule::find(name.trim());
-        if rules.is_empty() {
-            fail(&unknown_rule(name));
-            return BAD_INPUT;
-        }
-        allowed.extend(rules);
-    }
+    let allowed = arguments.verdict.allowed();
     let sources = DiskSources::default();
     let mut report = Report { fail_on: arguments.verdict.fail_on.severity(), ..Report::default() };
     let hash = matches!(arguments.output.format, Format::Json | Format::Sarif);

@@ -27,6 +27,16 @@ pub(crate) fn rules() -> u8 {
     if print(&text) { CLEAN } else { BAD_INPUT }
 }
 
+/// The rules that one name or code stands for.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedRules(pub(crate) Vec<Rule>);
+
+/// Reads a rule's name or code on the command line.
+pub(crate) fn parse_rules(name: &str) -> Result<NamedRules, String> {
+    let rules = Rule::find(name.trim());
+    if rules.is_empty() { Err(unknown_rule(name)) } else { Ok(NamedRules(rules)) }
+}
+
 /// What to say to a name that no rule has.
 pub(crate) fn unknown_rule(name: &str) -> String {
     let close = Rule::all().map(|info| (distance(name, info.name), info.name)).min();

@@ -78,6 +78,12 @@ pub(crate) struct WatchArgs {
     pub(crate) evidence: Option<PathBuf>,
 }
 
+impl WatchArgs {
+    fn limits(&self) -> Limits {
+        Limits { time: self.timeout, no_progress: self.no_progress, grace: self.grace, ..Limits::default() }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DeviceChoice {
     /// A card when there is one, else the software GPU
@@ -123,15 +129,9 @@ fn run_on_card(arguments: &RunArgs) -> u8 {
         }
     };
     let watch = &arguments.watch;
-    let limits = Limits {
-        time: watch.timeout,
-        no_progress: watch.no_progress,
-        grace: watch.grace,
-        ..Limits::default()
-    };
     let plan = Plan {
         command: prepared.command(),
-        limits,
+        limits: watch.limits(),
         dumps: true,
         light_dumps: watch.light_dump,
         owns_process: true,

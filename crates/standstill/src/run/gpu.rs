@@ -52,7 +52,7 @@ impl Explained {
 /// Reads the dumps and says what is wrong in them.
 pub(crate) fn explain(dumps: &[Dump], verdict: &VerdictArgs, sources: &DiskSources) -> Explained {
     let mut all = Explained::default();
-    let rules: Vec<Rule> = verdict.allow.iter().flat_map(|name| Rule::find(name.trim())).collect();
+    let rules = verdict.allowed();
     for dump in dumps.iter().filter(|dump| dump.bytes > 0) {
         let input = format!("process {}", dump.pid);
         let one = explain_file(&dump.core, verdict.platform.platform(), sources, false);

@@ -17,7 +17,7 @@ use standstill_cuda_driver::{DEFAULT_MODEL, Order};
 use standstill_findings::Rule;
 use standstill_kernel_ir::launch::Device as Model;
 use standstill_report::{Evidence, Input, Report};
-use standstill_supervisor::{Captured, Limits, Observer, Outcome, Plan, Reason};
+use standstill_supervisor::{Captured, Observer, Outcome, Plan, Reason};
 use standstill_toolchain::Runtime;
 use tempfile::TempDir;
 
@@ -28,8 +28,7 @@ use crate::args::CompilerArgs;
 use crate::check::command_line;
 use crate::compile::Toolchain;
 use crate::disk::DiskSources;
-use crate::exit::{BAD_INPUT, FINDINGS};
-use crate::explain::unknown_rule;
+use crate::exit::FINDINGS;
 use crate::input::sha256;
 use crate::output::{fail, say};
 use journal::Told;
@@ -82,15 +81,7 @@ impl ScheduleChoice {
 
 /// Runs the program on the software GPU; gives the exit code.
 pub(crate) fn run(arguments: &RunArgs) -> u8 {
-    let mut allowed = Vec::new();
-    for name in &arguments.verdict.allow {
-        let rules = Rule::find(name.trim());
-        if rules.is_empty() {
-            fail(&unknown_rule(name));
-            return BAD_INPUT;
-        }
-        allowed.extend(rules);
-    }
+    let allowed = arguments.verdict.allowed();
     match prepare(arguments).and_then(|prepared| run_all(arguments, &prepared, &allowed)) {
         Ok(exit) => exit,
         Err(Problem { message, exit }) => {
@@ -118,7 +109,7 @@ struct Prepared {
     arguments: Vec<OsString>,
     /// What the user named.
     input: PathBuf,
-    library: Library,
+    runtime: Library,
     evidence: Evidence,
     /// Holds a program that was compiled; removed with it.
     _folder: Option<TempDir>,
@@ -126,13 +117,13 @@ struct Prepared {
 
 fn prepare(arguments: &RunArgs) -> Result<Prepared, Problem> {
     let (first, rest) = arguments.command.split_first().ok_or_else(|| "no program is named".to_owned())?;
-    let library = Library::find()?;
+    let runtime = Library::find()?;
     let model = arguments.software.gpu.map_or(DEFAULT_MODEL, |model| model.name);
     let mut prepared = Prepared {
         program: PathBuf::from(first),
         arguments: rest.to_vec(),
         input: PathBuf::from(first),
-        library,
+        runtime,
         evidence: Evidence {
             command: command_line(),
             device: format!("sim:{model}"),
@@ -162,7 +153,7 @@ impl Prepared {
             .map_err(|error| format!("cannot make a folder for temporary files: {error}"))?;
         let name = source.file_stem().unwrap_or(OsStr::new("program"));
         self.program = folder.path().join(name);
-        let linked = self.library.linked(compiler);
+        let linked = self.runtime.linked(compiler);
         let built = Toolchain::new(&linked).build(source, &compiler.arch, Runtime::Shared, &self.program)?;
         if !built.warnings.is_empty() {
             say(&built.warnings);
@@ -181,7 +172,7 @@ impl Prepared {
         let software = &arguments.software;
         let mut command = Command::new(&self.program);
         command.args(&self.arguments);
-        command.env("LD_LIBRARY_PATH", self.library.search_path());
+        command.env("LD_LIBRARY_PATH", self.runtime.search_path());
         command.env(FOLDER, journal);
         command.env(CARD, software.gpu.map_or(DEFAULT_MODEL, |model| model.name));
         command.env(SEED, software.seed.wrapping_add(u64::from(round)).to_string());
@@ -205,22 +196,15 @@ struct Runs {
 }
 
 fn run_all(arguments: &RunArgs, prepared: &Prepared, allowed: &[Rule]) -> Result<u8, Problem> {
-    let watch = &arguments.watch;
     let mut runs = Runs::default();
     for round in 0..arguments.software.runs {
         let folder = tempfile::Builder::new()
             .prefix("standstill-")
             .tempdir()
             .map_err(|error| format!("cannot make a folder for temporary files: {error}"))?;
-        let limits = Limits {
-            time: watch.timeout,
-            no_progress: watch.no_progress,
-            grace: watch.grace,
-            ..Limits::default()
-        };
         let plan = Plan {
             command: prepared.command(arguments, folder.path(), round),
-            limits,
+            limits: arguments.watch.limits(),
             dumps: false,
             light_dumps: false,
             owns_process: true,
