@@ -140,7 +140,7 @@ pub struct Grid {
     pub registers: u32,
     /// Blocks of the grid.
     pub grid_dim: [u32; 3],
-    /// Threads of a block.
+    /// Threads of a block; zeros when the file says an impossible shape.
     pub block_dim: [u32; 3],
     /// Blocks of a cluster; `None` where the driver (before r525) does not say, zeros without clusters.
     pub cluster_dim: Option<[u32; 3]>,

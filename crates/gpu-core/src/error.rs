@@ -107,6 +107,16 @@ pub enum ProblemKind {
         /// How many were read.
         limit: u64,
     },
+    /// The blocks of a grid have more threads than on any device.
+    #[error(
+        "a grid has blocks of {found:?} threads, more than {limit} on every device: the shape is not known"
+    )]
+    BlockShape {
+        /// The shape that is written there.
+        found: [u32; 3],
+        /// The most threads of a block.
+        limit: u64,
+    },
     /// The code of a module cannot be used.
     #[error("the code of a module cannot be read: {0}")]
     Module(String),

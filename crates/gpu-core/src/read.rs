@@ -18,6 +18,8 @@ use crate::source::{Extent, Source};
 const MOST_ENTRIES: u64 = 4096;
 /// The most threads that are read of one dump.
 const MOST_LANES: usize = 4 << 20;
+/// The most threads of one block, on every device (CUDA C++ programming guide, "Compute Capabilities").
+const MOST_THREADS_OF_BLOCK: u64 = 1024;
 
 /// Reads a core dump.
 ///
@@ -201,7 +203,13 @@ impl<'a> Reader<'a> {
         let mut grids = Places::default();
         for (index, section) in self.of_kind(Kind::Grids) {
             let Some(device) = self.device(devices, section, dump) else { continue };
-            let read = self.table(section, layout::GRID, layout::grid);
+            let mut read = self.table(section, layout::GRID, layout::grid);
+            for grid in read.iter_mut().filter(|grid| grid.threads_per_block() > MOST_THREADS_OF_BLOCK) {
+                let kind = ProblemKind::BlockShape { found: grid.block_dim, limit: MOST_THREADS_OF_BLOCK };
+                self.problems.push(section.extent.offset, kind);
+                // Not known: what threads of a block are gone is then not asked.
+                grid.block_dim = [0; 3];
+            }
             let Some(target) = dump.devices.get_mut(device) else { continue };
             let place = Place { device, first: target.grids.len(), second: 0, count: read.len() };
             grids.insert(index, place);

@@ -89,6 +89,22 @@ fn other_files_are_named() {
 }
 
 #[test]
+fn a_block_of_impossible_shape_takes_no_memory() {
+    const GRIDS: u32 = 0x8000_000c;
+    let mut bytes = common::dump("flag_cross_wait");
+    let place = u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
+    let entry = bytes[place..].chunks_exact(64).find(|entry| entry[4..8] == GRIDS.to_le_bytes()).unwrap();
+    let shape = u64::from_le_bytes(entry[24..32].try_into().unwrap()) as usize + 84;
+    bytes[shape..shape + 12].copy_from_slice(&[0, 4, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0]);
+    survive(&bytes).unwrap();
+    let said =
+        read(&bytes.as_slice()).unwrap().problems.kept().first().map(|problem| problem.kind.to_string());
+    let expected = "a grid has blocks of [1024, 1024, 1024] threads, more than 1024 on every device: \
+                    the shape is not known";
+    assert_eq!(said.as_deref(), Some(expected));
+}
+
+#[test]
 fn old_drivers_write_shorter_entries() {
     // The entries of threads and warps as drivers before r575 wrote them: without states and masks.
     let mut bytes = common::dump("flag_cross_wait");

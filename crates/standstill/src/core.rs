@@ -208,7 +208,7 @@ fn static_facts(
     let cluster = grid.cluster_dim.filter(|dim| dim.iter().all(|n| *n > 0));
     let small = |(position, value): &(usize, i64)| Some((*position, *value));
     let shape = LaunchShape {
-        block: Some(grid.block_dim),
+        block: (grid.threads_per_block() > 0).then_some(grid.block_dim),
         grid: state.size_known.then_some(grid.grid_dim),
         cluster,
         parameters: state.numbers.iter().filter_map(small).collect(),
