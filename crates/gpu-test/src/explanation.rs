@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use standstill_gpu_core::{Options, Source, explain, positions, read};
 use standstill_report::{Report, SourceText, Sources, TextOptions, base_name, merge, render_text};
-use standstill_supervisor::{Captured, Dump, Observer, describe};
+use standstill_supervisor::{Captured, Dump, Observer, OnGpu, describe};
 
 /// Keeps the text.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl Observer for Explanation {
                 let _ = writeln!(self.text, "  no whole GPU core dump of process {}: {error}", dump.pid);
             }
             if dump.bytes > 0
-                && let Err(error) = add(dump, &mut report, &mut on_gpu)
+                && let Err(error) = add(dump, captured, &mut report, &mut on_gpu)
             {
                 let _ = writeln!(self.text, "  the GPU core dump of process {}: {error}", dump.pid);
             }
@@ -36,14 +36,18 @@ impl Observer for Explanation {
 }
 
 /// Adds what a dump says.
-fn add(dump: &Dump, report: &mut Report, on_gpu: &mut Vec<(i32, String)>) -> Result<(), String> {
+fn add(dump: &Dump, captured: &Captured, report: &mut Report, on_gpu: &mut Vec<OnGpu>) -> Result<(), String> {
     let bytes = fs::read(&dump.core).map_err(|error| error.to_string())?;
     let source: &dyn Source = &bytes.as_slice();
     let mut core = read(source).map_err(|error| error.to_string())?;
     let name = format!("process {}", dump.pid);
     let options = Options { input: &name, platform: None };
     let states = positions(source, &mut core);
-    on_gpu.extend(states.iter().map(|state| (dump.pid, base_name(&state.kernel))));
+    let program = captured.programs.iter().find(|(pid, _)| *pid == dump.pid);
+    on_gpu.extend(states.iter().map(|state| {
+        let launches = program.map(|(_, program)| program.launches(&state.kernel)).unwrap_or_default();
+        OnGpu { pid: dump.pid, kernel: base_name(&state.kernel), launches }
+    }));
     let findings = states.iter().flat_map(|state| explain(&core, state, &options)).collect();
     report.findings.extend(merge(&name, findings));
     Ok(())

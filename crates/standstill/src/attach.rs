@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use clap::Args;
 use standstill_report::{Evidence, InputError, Report};
-use standstill_supervisor::{Process, capture, describe, processes, request_dumps, uses_cuda};
+use standstill_supervisor::{
+    OnGpu, Process, Programs, capture, describe, processes, request_dumps, uses_cuda,
+};
 
 use crate::args::{OutputArgs, VerdictArgs};
 use crate::check::command_line;
@@ -83,8 +85,9 @@ fn look_at_gpu(
     report: &mut Report,
     sources: &DiskSources,
     text: &mut String,
-) -> Vec<(i32, String)> {
+) -> Vec<OnGpu> {
     let mut on_gpu = Vec::new();
+    let programs: Vec<_> = targets.iter().map(|pid| (*pid, Programs::of(*pid))).collect();
     let (requests, without): (Vec<_>, Vec<_>) =
         targets.iter().map(|pid| dumps::request(*pid)).partition(Result::is_ok);
     let requests: Vec<_> = requests.into_iter().flatten().collect();
@@ -103,7 +106,7 @@ fn look_at_gpu(
                 Some(error) => format!("  no whole GPU core dump of process {}: {error}\n", dump.pid),
             });
         }
-        let explained = explain(&dumps, &arguments.verdict, sources);
+        let explained = explain(&dumps, &programs, &arguments.verdict, sources);
         on_gpu.clone_from(&explained.on_gpu);
         explained.add_to(report);
     }

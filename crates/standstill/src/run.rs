@@ -207,7 +207,7 @@ impl Observer for Watcher<'_> {
     }
 
     fn captured(&mut self, captured: &Captured) {
-        let explained = explain(&captured.dumps, &self.arguments.verdict, &self.sources);
+        let explained = explain(&captured.dumps, &captured.programs, &self.arguments.verdict, &self.sources);
         let host = host_section(captured, &explained);
         explained.add_to(&mut self.report);
         self.report.exit = i32::from(STOPPED);

@@ -190,11 +190,16 @@ fn a_hang_of_the_laboratory_is_explained() {
     let ran = place
         .run(&["run", "--device", "gpu", "--timeout", "500ms", "--", "./dumping", "copy", "core"])
         .exits(124);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../supervisor/tests/children/dumping.c");
+    let launch = std::fs::read_to_string(&source).unwrap();
+    let launch = launch.lines().position(|line| line == "    handoff_bug();").unwrap() + 1;
+    let source = source.display();
     for part in [
         "error[E0105]",
         "threads 0–127 of block 0 wait at the barrier on line 15 for threads 128–255",
         "stands in cudaDeviceSynchronize, called by `main`",
         "it is innocent: it waits for the kernel `handoff_bug`",
+        &format!("the kernel `handoff_bug` was launched at {source}:{launch} in `main`"),
     ] {
         assert!(ran.err().contains(part), "{part}: {}", ran.err());
     }

@@ -12,8 +12,9 @@ mod trace;
 
 use std::time::Duration;
 
-pub(crate) use image::{ElfReader, images as images_of};
+pub(crate) use image::{Content, ElfReader, Image, images as images_of};
 pub use parked::Parked;
+pub(crate) use symbols::{Symbols, readable};
 
 use crate::process;
 use crate::python::{self, PythonFrame};
@@ -83,7 +84,7 @@ pub fn capture(pid: i32, within: Duration) -> ProcessStacks {
     let traced = trace::trace(pid, within);
     result.problem = traced.problem;
     let wanted: Vec<u64> = traced.threads.iter().flat_map(|thread| &thread.addresses).copied().collect();
-    let mut symbols = symbols::Symbols::of(wanted);
+    let mut symbols = Symbols::of(wanted);
     for thread in traced.threads {
         let frames = symbols.frames(&traced.images, &thread.addresses);
         result.threads.push(ThreadStack {

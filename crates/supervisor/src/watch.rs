@@ -12,6 +12,7 @@ use crate::dump::{Dump, DumpFolder, DumpRequest, dump_variables, request_dumps};
 use crate::end::{Members, Remaining};
 use crate::error::StartError;
 use crate::guard::Guard;
+use crate::launches::Programs;
 use crate::process::{Process, uses_cuda};
 use crate::stacks::{ProcessStacks, capture};
 use crate::system;
@@ -138,6 +139,8 @@ pub struct Captured {
     pub ran: Duration,
     /// The host stacks of its processes; those that use CUDA come first.
     pub stacks: Vec<ProcessStacks>,
+    /// Their files with device code, by which the launches of a kernel are found.
+    pub programs: Vec<(i32, Programs)>,
     /// Processes whose stacks were not taken, because there were too many.
     pub skipped: usize,
     /// The GPU core dumps. The files are removed when [`run`] returns.
@@ -402,8 +405,10 @@ impl Watch {
         let skipped = living.len().saturating_sub(MOST_PROCESSES);
         living.truncate(MOST_PROCESSES);
         let stacks = living.iter().map(|process| capture(process.pid, self.limits.stacks)).collect();
+        // A process may be gone after its dump.
+        let programs = living.iter().map(|process| (process.pid, Programs::of(process.pid))).collect();
         let dumps = self.dump(observer);
-        Captured { reason, ran, stacks, skipped, dumps, expired }
+        Captured { reason, ran, stacks, programs, skipped, dumps, expired }
     }
 
     /// Dumps every process that has the CUDA driver loaded or a dump pipe.

@@ -2,19 +2,50 @@
 
 use std::fmt::Write;
 
+use crate::launches::{Launch, OnGpu};
 use crate::stacks::{Frame, Parked, ProcessStacks, ThreadStack};
 
-/// What the threads of stopped processes stood on, in lines with two spaces before each. `kernels` are the kernels
-/// that were on the GPU, each with its process.
+/// What the threads of stopped processes stood on, in lines with two spaces before each, with the launches of the
+/// kernels that were on the GPU.
 #[must_use]
-pub fn describe(processes: &[ProcessStacks], kernels: &[(i32, String)]) -> String {
+pub fn describe(processes: &[ProcessStacks], on_gpu: &[OnGpu]) -> String {
     let mut text = String::new();
     for process in processes {
-        let own = kernels.iter().filter(|(pid, _)| *pid == process.pid).map(|(_, name)| format!("`{name}`"));
-        let own: Vec<String> = own.collect();
-        describe_process(process, processes.len() > 1, &own.join(" and "), &mut text);
+        let own: Vec<&OnGpu> = on_gpu.iter().filter(|one| one.pid == process.pid).collect();
+        let names: Vec<String> = own.iter().map(|one| format!("`{}`", one.kernel)).collect();
+        describe_process(process, processes.len() > 1, &names.join(" and "), &mut text);
+        for one in own {
+            launch_lines(one, &mut text);
+        }
     }
     text
+}
+
+/// Where the program launches a kernel, where its code says so.
+fn launch_lines(one: &OnGpu, text: &mut String) {
+    const MOST: usize = 8;
+    let place = |launch: &Launch| {
+        let function = format!("`{}`", shortened(&launch.function, 100));
+        match place(&launch.file, launch.line).as_str() {
+            "" => function,
+            place => format!("{place} in {function}"),
+        }
+    };
+    let _ = match one.launches.as_slice() {
+        [] => Ok(()),
+        [launch] if launch.line > 0 => {
+            writeln!(text, "  the kernel `{}` was launched at {}", one.kernel, place(launch))
+        }
+        [launch] => writeln!(text, "  the kernel `{}` was launched by {}", one.kernel, place(launch)),
+        several => {
+            let shown: Vec<String> = several.iter().take(MOST).map(place).collect();
+            let more = match several.len().saturating_sub(MOST) {
+                0 => String::new(),
+                more => format!(" and {more} more places"),
+            };
+            writeln!(text, "  the kernel `{}` was launched at one of {}{more}", one.kernel, shown.join(", "))
+        }
+    };
 }
 
 /// One process in lines, its innocent threads first.

@@ -2,7 +2,7 @@
 
 use standstill_findings::{Coverage, NotUnderstood, Rule};
 use standstill_report::{InputError, Kernel, Report, Reported, base_name, merge};
-use standstill_supervisor::Dump;
+use standstill_supervisor::{Dump, OnGpu, Programs};
 
 use crate::args::VerdictArgs;
 use crate::check::is_allowed;
@@ -17,8 +17,8 @@ pub(crate) struct Explained {
     pub(crate) coverage: Coverage,
     pub(crate) not_understood: Vec<NotUnderstood>,
     pub(crate) errors: Vec<InputError>,
-    /// The kernels that were on the GPU, each with its process.
-    pub(crate) on_gpu: Vec<(i32, String)>,
+    /// The kernels that were on the GPU, with where they are launched.
+    pub(crate) on_gpu: Vec<OnGpu>,
     /// Findings that a flag silenced.
     pub(crate) allowed: u64,
     /// The driver and the card, by the dumps.
@@ -49,8 +49,13 @@ impl Explained {
     }
 }
 
-/// Reads the dumps and says what is wrong in them.
-pub(crate) fn explain(dumps: &[Dump], verdict: &VerdictArgs, sources: &DiskSources) -> Explained {
+/// Reads the dumps and says what is wrong in them. `programs` are the files of the processes.
+pub(crate) fn explain(
+    dumps: &[Dump],
+    programs: &[(i32, Programs)],
+    verdict: &VerdictArgs,
+    sources: &DiskSources,
+) -> Explained {
     let mut all = Explained::default();
     let rules = verdict.allowed();
     for dump in dumps.iter().filter(|dump| dump.bytes > 0) {
@@ -60,11 +65,14 @@ pub(crate) fn explain(dumps: &[Dump], verdict: &VerdictArgs, sources: &DiskSourc
         let mut findings = one.findings;
         findings.retain(|finding| !is_allowed(finding, &rules, &input, sources));
         all.allowed += (before - findings.len()) as u64;
-        for kernel in &one.kernels {
-            let name = base_name(kernel);
-            if !all.on_gpu.contains(&(dump.pid, name.clone())) {
-                all.on_gpu.push((dump.pid, name));
+        for symbol in &one.kernels {
+            let kernel = base_name(symbol);
+            if all.on_gpu.iter().any(|known| known.pid == dump.pid && known.kernel == kernel) {
+                continue;
             }
+            let program = programs.iter().find(|(pid, _)| *pid == dump.pid);
+            let launches = program.map(|(_, program)| program.launches(symbol)).unwrap_or_default();
+            all.on_gpu.push(OnGpu { pid: dump.pid, kernel, launches });
         }
         all.findings.extend(merge(&input, findings));
         all.kernels.extend(one.kernels.into_iter().map(|symbol| Kernel { input: input.clone(), symbol }));

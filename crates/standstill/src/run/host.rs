@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use standstill_supervisor::{Captured, Frame, ProcessStacks, Reason, ThreadStack};
+use standstill_supervisor::{Captured, Frame, Launch, OnGpu, ProcessStacks, Reason, ThreadStack};
 
 use super::duration::words;
 use super::gpu::Explained;
@@ -38,7 +38,7 @@ pub(crate) fn host_section(captured: &Captured, explained: &Explained) -> HostRe
     if captured.skipped > 0 {
         let _ = writeln!(text, "  {} further processes were not looked at", captured.skipped);
     }
-    HostReport { text, json: to_json(captured), explained_after: Duration::ZERO }
+    HostReport { text, json: to_json(captured, &explained.on_gpu), explained_after: Duration::ZERO }
 }
 
 fn why(captured: &Captured, explained: &Explained) -> String {
@@ -65,7 +65,7 @@ fn why(captured: &Captured, explained: &Explained) -> String {
     }
 }
 
-fn to_json(captured: &Captured) -> Value {
+fn to_json(captured: &Captured, on_gpu: &[OnGpu]) -> Value {
     let (reason, judged) = match &captured.reason {
         Reason::TimeLimit(_) => ("timeout".to_owned(), None),
         Reason::NoProgress { judged, .. } => ("no-progress".to_owned(), Some(judged.clone())),
@@ -84,8 +84,17 @@ fn to_json(captured: &Captured) -> Value {
         "judged": judged,
         "ran_seconds": captured.ran.as_secs_f64(),
         "dumps": dumps,
+        "kernels": on_gpu.iter().map(kernel_json).collect::<Vec<Value>>(),
         "host": captured.stacks.iter().map(process_json).collect::<Vec<Value>>(),
     })
+}
+
+/// A kernel for scripts, with the places where it can have been launched.
+fn kernel_json(one: &OnGpu) -> Value {
+    let launch =
+        |launch: &Launch| json!({"file": launch.file, "line": launch.line, "function": launch.function});
+    let launches: Vec<Value> = one.launches.iter().map(launch).collect();
+    json!({"pid": one.pid, "kernel": one.kernel, "launched": launches})
 }
 
 /// One process for scripts.

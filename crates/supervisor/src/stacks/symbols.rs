@@ -105,7 +105,7 @@ impl File {
 }
 
 /// A name as the programmer wrote it.
-fn readable(name: &str) -> String {
+pub(crate) fn readable(name: &str) -> String {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return format!("{rust:#}");
     }

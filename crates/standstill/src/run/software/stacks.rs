@@ -19,6 +19,7 @@ pub(super) fn of_program(captured: &Captured) -> Captured {
         reason: captured.reason.clone(),
         ran: captured.ran,
         stacks: captured.stacks.iter().map(process).collect(),
+        programs: Vec::new(),
         skipped: captured.skipped,
         dumps: Vec::new(),
         expired: captured.expired,
