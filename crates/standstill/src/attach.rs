@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use standstill_report::{Evidence, InputError, Report};
 use standstill_supervisor::{
-    OnGpu, Process, Programs, capture, describe, processes, request_dumps, uses_cuda,
+    Limits, OnGpu, Process, Programs, ThreadTimes, capture, describe, processes, request_dumps, uses_cuda,
 };
 
 use crate::args::{OutputArgs, VerdictArgs};
@@ -54,6 +54,7 @@ pub(crate) fn attach(arguments: &AttachArgs) -> u8 {
         text.push_str("  neither the process nor its children have the CUDA driver loaded\n");
         targets.push(arguments.pid);
     }
+    let before: Vec<(i32, ThreadTimes)> = targets.iter().map(|pid| (*pid, ThreadTimes::of(*pid))).collect();
     // The host first: the driver ends a process after its dump.
     let stacks: Vec<_> = targets.iter().map(|pid| capture(*pid, Duration::from_secs(2))).collect();
 
@@ -62,7 +63,7 @@ pub(crate) fn attach(arguments: &AttachArgs) -> u8 {
     let sources = DiskSources::default();
     let mut on_gpu = Vec::new();
     if !arguments.no_dump {
-        on_gpu = look_at_gpu(arguments, &targets, &mut report, &sources, &mut text);
+        on_gpu = look_at_gpu(arguments, before, &mut report, &sources, &mut text);
     }
     text.push_str(&describe(&stacks, &on_gpu));
     let failed = report.findings.iter().any(|reported| report.fails(&reported.finding));
@@ -81,19 +82,21 @@ pub(crate) fn attach(arguments: &AttachArgs) -> u8 {
 
 fn look_at_gpu(
     arguments: &AttachArgs,
-    targets: &[i32],
+    targets: Vec<(i32, ThreadTimes)>,
     report: &mut Report,
     sources: &DiskSources,
     text: &mut String,
 ) -> Vec<OnGpu> {
     let mut on_gpu = Vec::new();
-    let programs: Vec<_> = targets.iter().map(|pid| (*pid, Programs::of(*pid))).collect();
+    let programs: Vec<_> = targets.iter().map(|(pid, _)| (*pid, Programs::of(*pid))).collect();
     let (requests, without): (Vec<_>, Vec<_>) =
-        targets.iter().map(|pid| dumps::request(*pid)).partition(Result::is_ok);
+        targets.into_iter().map(|(pid, before)| dumps::request(pid, before)).partition(Result::is_ok);
     let requests: Vec<_> = requests.into_iter().flatten().collect();
     if !requests.is_empty() {
-        let dumps =
-            request_dumps(&requests, Duration::from_secs(10), Duration::from_secs(120), None, &mut |_| {});
+        let Limits { dump_silence, dump, .. } = Limits::default();
+        let dumps = request_dumps(&requests, dump_silence, dump, None, &mut |progress| {
+            crate::run::progress(&progress.to_string());
+        });
         let dumps: Vec<_> = dumps.into_iter().map(dumps::found).collect();
         if let Some(folder) = &arguments.evidence
             && let Err(error) = keep_dumps(folder, &dumps)

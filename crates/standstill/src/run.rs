@@ -21,7 +21,7 @@ use crate::output::{fail, say};
 
 pub(crate) use gpu::explain;
 use host::{HostReport, host_section};
-pub(crate) use report::keep_dumps;
+pub(crate) use report::{keep_dumps, progress};
 
 /// The watchdog ended the program.
 const STOPPED: u8 = 124;
@@ -203,7 +203,7 @@ impl<'a> Watcher<'a> {
 
 impl Observer for Watcher<'_> {
     fn progress(&mut self, line: &str) {
-        report::progress(line);
+        progress(line);
     }
 
     fn captured(&mut self, captured: &Captured) {

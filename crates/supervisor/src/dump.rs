@@ -2,14 +2,18 @@
 //! called CUDA has a thread of the driver waiting at a named pipe; a write to that pipe makes the driver stop the
 //! GPU and write what every warp stands on to a file. (CUDA-GDB documentation, «GPU core dump support».)
 
+mod complete;
+mod threads;
+
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -19,6 +23,10 @@ use tempfile::TempDir;
 use thiserror::Error;
 
 use crate::wait::{open_process, poll_until, readable};
+
+use complete::is_complete;
+use threads::Activity;
+pub use threads::ThreadTimes;
 
 /// How much is written to a pipe: the driver may hold small writes back.
 const TRIGGER_BYTES: usize = 1 << 20;
@@ -88,6 +96,31 @@ pub struct DumpRequest {
     pub pipe: PathBuf,
     /// The file that the driver will write.
     pub core: PathBuf,
+    /// How much its threads had worked some time before: threads that work all along, as a host thread that polls for
+    /// the GPU does, do not write the dump.
+    pub before: ThreadTimes,
+}
+
+/// How far the dumps are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DumpProgress {
+    /// Bytes written so far.
+    pub bytes: u64,
+    /// How long nothing has been written.
+    pub silent: Duration,
+    /// Whether the driver works on them all the same.
+    pub works: bool,
+}
+
+impl fmt::Display for DumpProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GPU core dump: {} MB so far", self.bytes / 1_000_000)?;
+        match (self.silent.as_secs(), self.works) {
+            (0, _) => Ok(()),
+            (silent, true) => write!(f, "; nothing new for {silent} s, but the driver works on it"),
+            (silent, false) => write!(f, "; nothing new for {silent} s, and the driver does not work on it"),
+        }
+    }
 }
 
 /// What a request gave.
@@ -114,9 +147,23 @@ pub enum DumpError {
     /// Nobody reads from the pipe, or it cannot be written to.
     #[error("its dump pipe cannot be written to: {0}")]
     Pipe(io::Error),
-    /// The driver wrote nothing in time.
+    /// The driver wrote nothing in time, and did not work on it.
     #[error("the driver wrote no dump within {} s", .0.as_secs())]
     Silent(Duration),
+    /// The driver was still at work when the time for all dumps was over.
+    #[error("the driver was not done with it after {} s ({bytes} bytes are there)", .limit.as_secs())]
+    TooLong {
+        /// The time for all dumps.
+        limit: Duration,
+        /// How much is there.
+        bytes: u64,
+    },
+    /// Somebody did not want to wait.
+    #[error("the wait for it was interrupted ({bytes} bytes are there)")]
+    Interrupted {
+        /// How much is there.
+        bytes: u64,
+    },
     /// The driver began and stopped writing.
     #[error("the driver stopped writing after {bytes} bytes{why}")]
     CutShort {
@@ -137,49 +184,73 @@ struct Pending<'a> {
     request: &'a DumpRequest,
     step: Step,
     process: Option<OwnedFd>,
+    activity: Activity,
     bytes: u64,
     took: Duration,
 }
 
-/// Triggers the dumps of all processes at once and waits for them: `silence` for a first or a further byte of each,
-/// never longer than `limit` in all, and not after `interrupt` becomes readable. `progress` is told the bytes
-/// written so far.
+/// Triggers the dumps of all processes at once and waits for them. It waits on while bytes come or the driver works,
+/// but not through `silence` without either, never longer than `limit` in all, and not after `interrupt` becomes
+/// readable. `progress` is told how far they are.
 pub fn request_dumps(
     requests: &[DumpRequest],
     silence: Duration,
     limit: Duration,
     interrupt: Option<BorrowedFd<'_>>,
-    progress: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(DumpProgress),
 ) -> Vec<Dump> {
+    /// The threads are looked at so often within `silence`.
+    const LOOKS: u32 = 5;
     let start = Instant::now();
     let watch = Watch::new(requests);
     let mut pending: Vec<Pending<'_>> = requests.iter().map(Pending::new).collect();
-    let mut last_change = Instant::now();
+    let (mut grew, mut sign, mut look) = (start, start, start + silence / LOOKS);
     let mut total = 0;
     loop {
         for one in &mut pending {
             one.advance(&watch.closed, start);
         }
-        let open = pending.iter().any(|one| !matches!(one.step, Step::Done(_)));
         let bytes = pending.iter().map(|one| one.bytes).sum();
+        let now = Instant::now();
         if bytes != total {
             total = bytes;
-            last_change = Instant::now();
-            progress(total);
+            (grew, sign) = (now, now);
+            progress(DumpProgress { bytes, silent: Duration::ZERO, works: true });
         }
-        if !open {
+        if pending.iter().all(Pending::is_done) {
             break;
         }
-        let deadline = (last_change + silence).min(start + limit);
-        if !watch.wait(&pending, deadline, interrupt) {
-            for one in &mut pending {
-                one.give_up(silence);
+        if now >= look {
+            look = now + silence / LOOKS;
+            let works =
+                pending.iter_mut().filter(|one| !one.is_done()).fold(false, |any, one| one.works() | any);
+            if works {
+                sign = now;
             }
+            progress(DumpProgress { bytes, silent: now - grew, works });
+        }
+        let give_up = match interrupt {
+            Some(interrupt) if readable(&interrupt) => Some(GiveUp::Interrupted),
+            _ if now >= start + limit => Some(GiveUp::TooLong(limit)),
+            _ if now >= sign + silence => Some(GiveUp::Silent(silence)),
+            _ => None,
+        };
+        if let Some(reason) = give_up {
+            pending.iter_mut().for_each(|one| one.give_up(reason));
             break;
         }
+        watch.wait(&pending, look.min(start + limit).min(sign + silence), interrupt);
         watch.read();
     }
     pending.into_iter().map(Pending::finish).collect()
+}
+
+/// Why a dump is not waited for any more.
+#[derive(Debug, Clone, Copy)]
+enum GiveUp {
+    Interrupted,
+    TooLong(Duration),
+    Silent(Duration),
 }
 
 impl<'a> Pending<'a> {
@@ -191,7 +262,23 @@ impl<'a> Pending<'a> {
         };
         // A file of that name from before is none of this request.
         let _ = fs::remove_file(&request.core);
-        Pending { request, step, process: open_process(request.pid), bytes: 0, took: Duration::ZERO }
+        Pending {
+            request,
+            step,
+            process: open_process(request.pid),
+            activity: Activity::new(request.pid, &request.before),
+            bytes: 0,
+            took: Duration::ZERO,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        matches!(self.step, Step::Done(_))
+    }
+
+    /// Whether the driver works, since this was last asked.
+    fn works(&mut self) -> bool {
+        self.activity.works(self.request.pid)
     }
 
     /// Writes what the pipe takes, and looks at the file.
@@ -215,7 +302,7 @@ impl<'a> Pending<'a> {
                 self.step = Step::Waiting;
             }
         }
-        if matches!(self.step, Step::Done(_)) {
+        if self.is_done() {
             return;
         }
         let ended = self.process.as_ref().is_none_or(readable);
@@ -242,12 +329,17 @@ impl<'a> Pending<'a> {
         DumpError::CutShort { bytes: self.bytes, why }
     }
 
-    fn give_up(&mut self, silence: Duration) {
-        if matches!(self.step, Step::Done(_)) {
+    fn give_up(&mut self, reason: GiveUp) {
+        if self.is_done() {
             return;
         }
-        let error = if self.bytes > 0 { self.cut_short() } else { DumpError::Silent(silence) };
-        self.step = Step::Done(Some(error));
+        let bytes = self.bytes;
+        self.step = Step::Done(Some(match reason {
+            GiveUp::Interrupted => DumpError::Interrupted { bytes },
+            GiveUp::TooLong(limit) => DumpError::TooLong { limit, bytes },
+            GiveUp::Silent(_) if bytes > 0 => self.cut_short(),
+            GiveUp::Silent(silence) => DumpError::Silent(silence),
+        }));
     }
 
     fn finish(self) -> Dump {
@@ -303,19 +395,13 @@ impl Watch {
         Watch { notifier, folders, closed: Closed::default() }
     }
 
-    /// Waits until something happens; `false` at the deadline.
-    fn wait(&self, pending: &[Pending<'_>], deadline: Instant, interrupt: Option<BorrowedFd<'_>>) -> bool {
+    /// Waits until something happens, or for the deadline.
+    fn wait(&self, pending: &[Pending<'_>], deadline: Instant, interrupt: Option<BorrowedFd<'_>>) {
         let mut fds: Vec<PollFd<'_>> = Vec::new();
         if let Some(interrupt) = &interrupt {
-            if readable(interrupt) {
-                return false;
-            }
             fds.push(PollFd::new(interrupt, PollFlags::IN));
         }
-        for one in pending {
-            if matches!(one.step, Step::Done(_)) {
-                continue;
-            }
+        for one in pending.iter().filter(|one| !one.is_done()) {
             if let Step::Triggering { pipe, .. } = &one.step {
                 fds.push(PollFd::new(pipe, PollFlags::OUT));
             }
@@ -323,13 +409,15 @@ impl Watch {
                 fds.push(PollFd::new(process, PollFlags::IN));
             }
         }
-        if let Some(notifier) = &self.notifier {
-            fds.push(PollFd::new(notifier, PollFlags::IN));
-            return poll_until(&mut fds, Some(deadline));
-        }
         // Without notifications (none are left to this user) the file is looked at ten times a second.
-        let _ = poll_until(&mut fds, Some(deadline.min(Instant::now() + Duration::from_millis(100))));
-        Instant::now() < deadline
+        let deadline = match &self.notifier {
+            Some(notifier) => {
+                fds.push(PollFd::new(notifier, PollFlags::IN));
+                deadline
+            }
+            None => deadline.min(Instant::now() + Duration::from_millis(100)),
+        };
+        poll_until(&mut fds, Some(deadline));
     }
 
     fn read(&self) {
@@ -345,44 +433,4 @@ impl Watch {
             }
         }
     }
-}
-
-/// Whether `path` is an ELF file whose section table, and every section that it names, lie inside the file.
-fn is_complete(path: &Path) -> bool {
-    fn checked(path: &Path) -> Option<bool> {
-        let file = File::open(path).ok()?;
-        let length = file.metadata().ok()?.len();
-        let mut header = [0u8; 64];
-        file.read_exact_at(&mut header, 0).ok()?;
-        if header.get(..5)? != b"\x7fELF\x02" {
-            return Some(false);
-        }
-        let table = u64::from_le_bytes(header.get(40..48)?.try_into().ok()?);
-        let size = u64::from(u16::from_le_bytes(header.get(58..60)?.try_into().ok()?));
-        let mut count = u64::from(u16::from_le_bytes(header.get(60..62)?.try_into().ok()?));
-        if table == 0 || size < 64 {
-            return Some(false);
-        }
-        let mut section = [0u8; 64];
-        if count == 0 {
-            // The number did not fit; it stands in the first section.
-            file.read_exact_at(&mut section, table).ok()?;
-            count = u64::from_le_bytes(section.get(32..40)?.try_into().ok()?);
-        }
-        if table.checked_add(size.checked_mul(count)?)? > length {
-            return Some(false);
-        }
-        const NO_BITS: u32 = 8;
-        for index in 0..count {
-            file.read_exact_at(&mut section, table + index * size).ok()?;
-            let kind = u32::from_le_bytes(section.get(4..8)?.try_into().ok()?);
-            let offset = u64::from_le_bytes(section.get(24..32)?.try_into().ok()?);
-            let bytes = u64::from_le_bytes(section.get(32..40)?.try_into().ok()?);
-            if index > 0 && kind != NO_BITS && offset.checked_add(bytes)? > length {
-                return Some(false);
-            }
-        }
-        Some(true)
-    }
-    checked(path).unwrap_or(false)
 }

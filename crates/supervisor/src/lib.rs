@@ -24,7 +24,9 @@ mod wait;
 mod watch;
 mod words;
 
-pub use dump::{Dump, DumpError, DumpFolder, DumpRequest, dump_variables, request_dumps};
+pub use dump::{
+    Dump, DumpError, DumpFolder, DumpProgress, DumpRequest, ThreadTimes, dump_variables, request_dumps,
+};
 pub use end::Remaining;
 pub use error::StartError;
 pub use launches::{Launch, OnGpu, Programs};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, set_child_subreaper, waitid};
 
-use crate::dump::{Dump, DumpFolder, DumpRequest, dump_variables, request_dumps};
+use crate::dump::{Dump, DumpFolder, DumpProgress, DumpRequest, ThreadTimes, dump_variables, request_dumps};
 use crate::end::{Members, Remaining};
 use crate::error::StartError;
 use crate::guard::Guard;
@@ -44,7 +44,7 @@ pub struct Limits {
     pub kill: Duration,
     /// For the stacks of one process.
     pub stacks: Duration,
-    /// For the first and each further byte of a GPU core dump.
+    /// For a GPU core dump on which the driver does not work, before the first and after each further byte.
     pub dump_silence: Duration,
     /// For the GPU core dumps together.
     pub dump: Duration,
@@ -404,20 +404,23 @@ impl Watch {
         living.sort_by_key(|process| (!uses_cuda(process.pid), process.pid));
         let skipped = living.len().saturating_sub(MOST_PROCESSES);
         living.truncate(MOST_PROCESSES);
+        let before: Vec<(i32, ThreadTimes)> =
+            living.iter().map(|process| (process.pid, ThreadTimes::of(process.pid))).collect();
         let stacks = living.iter().map(|process| capture(process.pid, self.limits.stacks)).collect();
         // A process may be gone after its dump.
         let programs = living.iter().map(|process| (process.pid, Programs::of(process.pid))).collect();
-        let dumps = self.dump(observer);
+        let dumps = self.dump(before, observer);
         Captured { reason, ran, stacks, programs, skipped, dumps, expired }
     }
 
     /// Dumps every process that has the CUDA driver loaded or a dump pipe.
-    fn dump(&self, observer: &mut dyn Observer) -> Vec<Dump> {
+    fn dump(&self, mut before: Vec<(i32, ThreadTimes)>, observer: &mut dyn Observer) -> Vec<Dump> {
         let Some(folder) = &self.folder else { return Vec::new() };
-        let request = |process: Process| DumpRequest {
-            pid: process.pid,
-            pipe: folder.pipe(process.pid),
-            core: folder.core(process.pid),
+        let request = |process: Process| {
+            let pid = process.pid;
+            let known = before.iter().position(|(known, _)| *known == pid).map(|at| before.swap_remove(at).1);
+            let before = known.unwrap_or_else(|| ThreadTimes::of(pid));
+            DumpRequest { pid, pipe: folder.pipe(pid), core: folder.core(pid), before }
         };
         let wanted = |request: &DumpRequest| request.pipe.exists() || uses_cuda(request.pid);
         let requests: Vec<DumpRequest> =
@@ -427,10 +430,10 @@ impl Watch {
         }
         observer.progress("the driver writes what the GPU stands on");
         let mut told = Instant::now();
-        let mut progress = |bytes: u64| {
+        let mut progress = |progress: DumpProgress| {
             if told.elapsed() > Duration::from_millis(500) {
                 told = Instant::now();
-                observer.progress(&format!("GPU core dump: {} MB so far", bytes / 1_000_000));
+                observer.progress(&progress.to_string());
             }
         };
         let interrupt: Option<BorrowedFd<'_>> = self.signals.as_ref().map(Signals::ending);

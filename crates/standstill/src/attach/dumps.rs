@@ -3,10 +3,10 @@
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use standstill_supervisor::{Dump, DumpRequest, variable};
+use standstill_supervisor::{Dump, DumpRequest, ThreadTimes, variable};
 
 /// The pipe and the file of a process, or why there is none.
-pub(super) fn request(pid: i32) -> Result<DumpRequest, (i32, String)> {
+pub(super) fn request(pid: i32, before: ThreadTimes) -> Result<DumpRequest, (i32, String)> {
     let enabled = variable(pid, "CUDA_ENABLE_USER_TRIGGERED_COREDUMP");
     if enabled.as_deref() != Some("1") {
         let reason = "it was not started with dumps enabled (CUDA_ENABLE_USER_TRIGGERED_COREDUMP=1 before its first \
@@ -27,7 +27,7 @@ pub(super) fn request(pid: i32) -> Result<DumpRequest, (i32, String)> {
         let reason = format!("its dump pipe is not there ({}): no CUDA context was made yet", pipe.display());
         return Err((pid, reason));
     }
-    Ok(DumpRequest { pid, pipe, core: with_time(core) })
+    Ok(DumpRequest { pid, pipe, core: with_time(core), before })
 }
 
 /// A named pipe in a folder that carries the process's number.
@@ -99,8 +99,9 @@ mod tests {
 
     #[test]
     fn without_dumps_it_says_why() {
-        let (pid, reason) = request(std::process::id() as i32).unwrap_err();
-        assert_eq!(pid, std::process::id() as i32);
+        let own = std::process::id() as i32;
+        let (pid, reason) = request(own, ThreadTimes::of(own)).unwrap_err();
+        assert_eq!(pid, own);
         assert!(reason.contains("CUDA_ENABLE_USER_TRIGGERED_COREDUMP=1"));
     }
 }

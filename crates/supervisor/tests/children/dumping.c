@@ -1,6 +1,6 @@
 /* A stand-in for the CUDA driver's dump thread: makes the pipe, and writes a file when something is written to it.
  * MODE: copy FILE (that file, then abort), full (a whole ELF file, then abort), stays (a whole file, goes on), cut (half a file, then silence),
- * silent (nothing), crash (half a file, then the process dies), disk (writes until the disk is full). */
+ * silent (nothing), spinning (nothing, and the program polls), works (nothing for a while, but at work; then a whole file), crash (half a file, then the process dies), disk (writes until the disk is full). */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *mode, *given;
@@ -20,6 +21,11 @@ static void expand(const char *pattern, char *out, size_t size) {
 
 static void put(unsigned char *at, unsigned long value, int bytes) {
     for (int i = 0; i < bytes; ++i) at[i] = (unsigned char)(value >> (8 * i));
+}
+
+static void work_for(int seconds) {
+    time_t end = time(0) + seconds;
+    while (time(0) <= end) {}
 }
 
 static void *dump(void *unused) {
@@ -40,7 +46,8 @@ again:
         wanted -= got;
     }
     close(in);
-    if (!strcmp(mode, "silent")) return unused;
+    if (!strcmp(mode, "silent") || !strcmp(mode, "spinning")) return unused;
+    if (!strcmp(mode, "works")) work_for(2);
     int out = open(core, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (!strcmp(mode, "disk")) {
         while (write(out, buffer, sizeof buffer) > 0) {}
@@ -62,13 +69,13 @@ again:
     put(file + 8192 + 64 + 4, 1, 4);
     put(file + 8192 + 64 + 24, 4096, 8);
     put(file + 8192 + 64 + 32, 4096, 8);
-    int whole = !strcmp(mode, "full") || !strcmp(mode, "stays");
+    int whole = !strcmp(mode, "full") || !strcmp(mode, "works") || !strcmp(mode, "stays");
     long size = whole ? 8192 + 128 : 5000;
     if (write(out, file, size) != size) abort();
     if (!strcmp(mode, "cut")) return unused;
     if (!strcmp(mode, "crash")) raise(SIGKILL);
     close(out);
-    if (!strcmp(mode, "full")) abort();
+    if (!strcmp(mode, "full") || !strcmp(mode, "works")) abort();
     goto again;
 }
 
@@ -78,6 +85,8 @@ __attribute__((noinline)) void handoff_bug(void) __asm__("_Z11handoff_bugPKiPiS1
 __attribute__((noinline)) void handoff_bug(void) { __asm__ volatile(""); }
 
 __attribute__((noinline)) int cudaDeviceSynchronize(void) {
+    /* As the runtime does by default. */
+    while (!strcmp(mode, "spinning")) {}
     for (;;) pause();
     return 0;
 }
