@@ -1,7 +1,8 @@
 //! Python lines of a thread, from the interpreter's own structures in the memory of the stopped program.
 //!
-//! CPython 3.13 describes its structures itself (`_Py_DebugOffsets`, the first field of `_PyRuntime`); 3.11 and 3.12
-//! have one layout each. Other versions are left alone: their frames show as frames of the interpreter.
+//! CPython describes its structures itself from 3.13 on (`_Py_DebugOffsets`, the first field of `_PyRuntime`); the order
+//! of that description is known for 3.13 to 3.15. 3.11 and 3.12 have one layout each. Other versions, and builds without
+//! the global lock, are left alone: their frames show as frames of the interpreter.
 
 mod layout;
 mod line_table;
@@ -111,16 +112,17 @@ fn frames(memory: &Memory, layout: &Layout, state: u64) -> Vec<PythonFrame> {
 }
 
 fn one_frame(memory: &Memory, layout: &Layout, frame: u64) -> Option<PythonFrame> {
-    let code = memory.word(frame + layout.code)?;
+    // From 3.14 on the lowest bits of a reference say how it is counted.
+    let code = memory.word(frame + layout.code)? & !3;
     let file = memory.string(layout, memory.word(code + layout.file_name)?)?;
     let function = memory.string(layout, memory.word(code + layout.qualified_name)?)?;
     let first_line = i32::from_ne_bytes(memory.bytes(code + layout.first_line)?);
     let instruction = memory.word(frame + layout.instruction)?;
     let offset = instruction.saturating_sub(code + layout.instructions);
     let table = memory.word(code + layout.line_table)?;
-    let length = memory.word(table + layout::BYTES_LENGTH)?;
+    let length = memory.word(table + layout.bytes_length)?;
     let mut entries = vec![0; usize::try_from(length).ok().filter(|length| *length < 1 << 20)?];
-    memory.read(table + layout::BYTES_DATA, &mut entries)?;
+    memory.read(table + layout.bytes_data, &mut entries)?;
     let line = line_table::line(&entries, first_line, offset / 2).unwrap_or(first_line);
     Some(PythonFrame { function, file, line: u32::try_from(line).unwrap_or(0) })
 }
@@ -150,8 +152,8 @@ impl Memory {
     /// A `str` object (PEP 393).
     fn string(&self, layout: &Layout, address: u64) -> Option<String> {
         const LONGEST: u64 = 4096;
-        let length = self.word(address + layout::STRING_LENGTH)?.min(LONGEST);
-        let state = u32::from_ne_bytes(self.bytes(address + layout::STRING_STATE)?);
+        let length = self.word(address + layout.string_length)?.min(LONGEST);
+        let state = u32::from_ne_bytes(self.bytes(address + layout.string_state)?);
         let kind = state >> 2 & 7;
         let is_ascii = state >> 6 & 1 == 1;
         let start =

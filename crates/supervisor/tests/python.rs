@@ -34,7 +34,7 @@ Größe().step()
 fn interpreters() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()) {
-        found.extend((11..=13).map(|minor| folder.join(format!("python3.{minor}"))));
+        found.extend((11..=15).map(|minor| folder.join(format!("python3.{minor}"))));
     }
     if let Some(home) = std::env::var_os("HOME") {
         let versions = std::fs::read_dir(PathBuf::from(home).join(".pyenv/versions")).into_iter().flatten();
@@ -63,7 +63,7 @@ fn lines_of_every_python() {
             continue;
         }
         seen.push(version);
-        let known = matches!(version, Some((3, 11..=13)));
+        let known = matches!(version, Some((3, 11..=15)));
         let mut command = Command::new(&python);
         command.arg(&file);
         let mut keep = Keep::default();

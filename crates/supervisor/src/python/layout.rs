@@ -2,17 +2,12 @@
 
 use super::{Memory, Symbols};
 
+mod described;
+
 /// The first field of `_PyRuntime` from 3.13 on.
 const COOKIE: [u8; 8] = *b"xdebugpy";
 /// Frames owned by this or more are no Python frames.
 pub(super) const OWNED_BY_C_STACK: u8 = 3;
-/// `PyBytesObject`.
-pub(super) const BYTES_LENGTH: u64 = 16;
-pub(super) const BYTES_DATA: u64 = 32;
-/// `PyASCIIObject`.
-pub(super) const STRING_LENGTH: u64 = 16;
-pub(super) const STRING_STATE: u64 = 32;
-
 /// The layout of one version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
@@ -34,6 +29,12 @@ pub(super) struct Layout {
     pub(super) line_table: u64,
     pub(super) first_line: u64,
     pub(super) instructions: u64,
+    /// `PyBytesObject`.
+    pub(super) bytes_length: u64,
+    pub(super) bytes_data: u64,
+    /// `PyASCIIObject`.
+    pub(super) string_length: u64,
+    pub(super) string_state: u64,
     pub(super) ascii_size: u64,
     /// What a string that is not ASCII has more.
     pub(super) compact_more: u64,
@@ -56,6 +57,10 @@ const PYTHON_3_11: Layout = Layout {
     line_table: 136,
     first_line: 72,
     instructions: 184,
+    bytes_length: 16,
+    bytes_data: 32,
+    string_length: 16,
+    string_state: 32,
     ascii_size: 48,
     compact_more: 24,
 };
@@ -78,7 +83,7 @@ impl Layout {
     /// The layout of a running interpreter; `None` for versions that are not known.
     pub(super) fn of(memory: &Memory, symbols: &Symbols) -> Option<Layout> {
         if memory.bytes::<8>(symbols.runtime)? == COOKIE {
-            return Layout::described(memory, symbols.runtime);
+            return Layout::described(|index| memory.word(symbols.runtime + 8 * index));
         }
         // The version in hexadecimal: 3.12.1 is 0x030c01f0.
         match memory.word(symbols.version?)? >> 16 {
@@ -88,30 +93,75 @@ impl Layout {
         }
     }
 
-    /// The layout as 3.13 describes it: words behind the cookie, in the order of `_Py_DebugOffsets`.
-    fn described(memory: &Memory, runtime: u64) -> Option<Layout> {
-        let field = |index: u64| memory.word(runtime + 8 * index);
-        if field(1)? >> 16 != 0x030d {
+    /// The layout as the interpreter describes it: words behind the cookie and the version, in the order of
+    /// `_Py_DebugOffsets`.
+    fn described(word: impl Fn(u64) -> Option<u64>) -> Option<Layout> {
+        let version = word(1)? >> 16;
+        let order = described::order(version)?;
+        // Objects of builds without the global lock have other headers, and threads their own copies of the code.
+        if word(2)? != 0 {
             return None;
         }
+        let field =
+            |group: &str, name: &str| word(described::FIRST + described::position(order, group, name)?);
         Some(Layout {
-            interpreters_head: field(5)?,
-            next_interpreter: field(8)?,
-            threads_head: field(9)?,
-            next_thread: field(21)?,
-            frame_holder: field(23)?,
+            interpreters_head: field("runtime_state", "interpreters_head")?,
+            next_interpreter: field("interpreter_state", "next")?,
+            threads_head: field("interpreter_state", "threads_head")?,
+            next_thread: field("thread_state", "next")?,
+            frame_holder: field("thread_state", "current_frame")?,
             frame_in_holder: None,
-            native_thread_id: field(25)?,
-            previous: field(29)?,
-            code: field(30)?,
-            instruction: field(31)?,
-            owner: field(33)?,
-            file_name: field(35)?,
-            qualified_name: field(37)?,
-            line_table: field(38)?,
-            first_line: field(39)?,
-            instructions: field(43)?,
-            ..PYTHON_3_12
+            native_thread_id: field("thread_state", "native_thread_id")?,
+            previous: field("interpreter_frame", "previous")?,
+            code: field("interpreter_frame", "executable")?,
+            instruction: field("interpreter_frame", "instr_ptr")?,
+            owner: field("interpreter_frame", "owner")?,
+            file_name: field("code_object", "filename")?,
+            qualified_name: field("code_object", "qualname")?,
+            line_table: field("code_object", "linetable")?,
+            first_line: field("code_object", "firstlineno")?,
+            instructions: field("code_object", "co_code_adaptive")?,
+            bytes_length: field("bytes_object", "ob_size")?,
+            bytes_data: field("bytes_object", "ob_sval")?,
+            string_length: field("unicode_object", "length")?,
+            string_state: field("unicode_object", "state")?,
+            ascii_size: field("unicode_object", "asciiobject_size")?,
+            compact_more: PYTHON_3_12.compact_more,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What interpreters of Debian and of pyenv say of themselves, from the cookie on.
+    #[test]
+    fn what_interpreters_describe() {
+        let tables = [
+            include_str!("layout/3.13.0.txt"),
+            include_str!("layout/3.14.10.txt"),
+            include_str!("layout/3.15.2.txt"),
+        ];
+        let layouts = tables.map(|text| {
+            let words: Vec<u64> = text.split_ascii_whitespace().map(|word| word.parse().unwrap()).collect();
+            let word = |index: u64| words.get(usize::try_from(index).ok()?).copied();
+            let layout = Layout::described(word).unwrap();
+            // A version that is not known, a build without the global lock, a table that ends early.
+            let changed =
+                |at: u64, value: u64| move |index: u64| if index == at { Some(value) } else { word(index) };
+            assert_eq!(Layout::described(changed(1, 0x0310_00f0)), None);
+            assert_eq!(Layout::described(changed(2, 1)), None);
+            assert_eq!(Layout::described(|index| word(index).filter(|_| index < 60)), None);
+            layout
+        });
+        let of = |get: fn(&Layout) -> u64| layouts.each_ref().map(get);
+        // As `offsetof` says with the headers of each version.
+        assert_eq!(of(|layout| layout.ascii_size), [40; 3]);
+        assert_eq!(of(|layout| layout.bytes_data), [32; 3]);
+        assert_eq!(of(|layout| layout.string_state), [32; 3]);
+        assert_eq!(of(|layout| layout.owner), [70, 74, 74]);
+        assert_eq!(of(|layout| layout.frame_holder), [72; 3]);
+        assert_eq!(of(|layout| layout.instructions), [200, 208, 208]);
     }
 }
