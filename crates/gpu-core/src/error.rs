@@ -4,6 +4,8 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::elf::Kind;
+
 /// Why a dump could not be read at all.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ReadError {
@@ -63,6 +65,15 @@ impl fmt::Display for Problem {
 /// What is wrong at the place of a [`Problem`]. All sizes are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProblemKind {
+    /// The table of sections is not in the file. It is written last.
+    #[error(
+        "cut short: the table of sections should stand at byte {offset:#x}, so where threads stood cannot be told; the \
+         file ends"
+    )]
+    NoSections {
+        /// Where the table should begin, in bytes from the start of the file.
+        offset: u64,
+    },
     /// The table of sections reaches past the end of the file.
     #[error("the table of sections is cut short: {found} of {declared} entries are there")]
     SectionsCutShort {
@@ -122,11 +133,38 @@ pub enum ProblemKind {
     Module(String),
 }
 
+impl ProblemKind {
+    /// What is concerned, in the reader's words, for kinds that can be many.
+    fn what(&self) -> Option<&'static str> {
+        match self {
+            ProblemKind::CutShort { what, .. }
+            | ProblemKind::EntrySize { what, .. }
+            | ProblemKind::NoParent { what }
+            | ProblemKind::TooMany { what, .. } => Some(what),
+            _ => None,
+        }
+    }
+
+    /// Whether threads that were on the card may be missing because of it.
+    fn loses_threads(&self) -> bool {
+        match self {
+            ProblemKind::NoSections { .. } | ProblemKind::SectionsCutShort { .. } => true,
+            ProblemKind::Module(_) => false,
+            _ => self.what().is_some_and(|what| THREADS.iter().any(|kind| kind.words() == what)),
+        }
+    }
+}
+
+/// The tables that lead to threads.
+const THREADS: [Kind; 7] =
+    [Kind::Devices, Kind::Contexts, Kind::Grids, Kind::Sms, Kind::Blocks, Kind::Warps, Kind::Lanes];
+
 /// Problems in the order in which they were found; of very many only the first are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Problems {
     kept: Vec<Problem>,
     count: u64,
+    lose_threads: bool,
 }
 
 impl Problems {
@@ -135,6 +173,7 @@ impl Problems {
 
     pub(crate) fn push(&mut self, offset: u64, kind: ProblemKind) {
         self.count += 1;
+        self.lose_threads |= kind.loses_threads();
         if self.kept.len() < Self::KEPT {
             self.kept.push(Problem { offset, kind });
         }
@@ -148,5 +187,37 @@ impl Problems {
     /// How many there were.
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// Whether threads that were on the card may be missing.
+    pub(crate) fn lose_threads(&self) -> bool {
+        self.lose_threads
+    }
+
+    /// The problems in words, those of one kind together: the first with how many more there are.
+    #[must_use]
+    pub fn summary(&self) -> Vec<String> {
+        let mut groups: Vec<(&Problem, u64)> = Vec::new();
+        for problem in &self.kept {
+            let alike = |(first, _): &&mut (&Problem, u64)| {
+                std::mem::discriminant(&first.kind) == std::mem::discriminant(&problem.kind)
+                    && first.kind.what() == problem.kind.what()
+                    && first.kind.what().is_some()
+            };
+            match groups.iter_mut().find(alike) {
+                Some((_, count)) => *count += 1,
+                None => groups.push((problem, 1)),
+            }
+        }
+        let words = |(first, count): (&Problem, u64)| match count {
+            1 => first.to_string(),
+            _ => format!("{first}, and {} more like it", count - 1),
+        };
+        let mut lines: Vec<String> = groups.into_iter().map(words).collect();
+        match self.count - self.kept.len() as u64 {
+            0 => {}
+            more => lines.push(format!("{more} more problems")),
+        }
+        lines
     }
 }

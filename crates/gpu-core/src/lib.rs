@@ -6,6 +6,7 @@
 //!
 //! Reading is tolerant: what cannot be read is a [`Problem`] with its place, and the rest is used.
 
+mod account;
 mod bytes;
 mod code;
 mod dump;
@@ -23,6 +24,7 @@ mod parameters;
 mod position;
 mod prune;
 mod read;
+mod salvage;
 mod sass;
 mod source;
 mod values;

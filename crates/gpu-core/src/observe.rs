@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use crate::code::Code;
-use crate::dump::{Block, Context, Device, Dump, Grid, Lane, LaneState, Warp};
+use crate::dump::{Block, Context, Device, Dump, Grid, GridStatus, Lane, LaneState, Warp};
 use crate::loops::{self, Loop, Polled};
 use crate::mbarrier::MbarrierWord;
 use crate::memory::{Location, Reader};
@@ -24,7 +24,9 @@ pub fn positions(source: &dyn Source, dump: &mut Dump) -> Vec<GridState> {
         let codes = crate::memory::codes(source, device, &mut problems);
         for grid in &device.grids {
             let blocks: Vec<&Block> = device.blocks.iter().filter(|block| block.grid == grid.id).collect();
-            if blocks.is_empty() {
+            // Of a dump that is cut short, what was launched may be all there is.
+            let was_there = problems.lose_threads() && grid.status != GridStatus::Terminated;
+            if blocks.is_empty() && !was_there {
                 continue;
             }
             let grid = &with_room_for(grid, &blocks);
@@ -264,7 +266,8 @@ impl Observer<'_> {
         // A grid barrier means a cooperative launch.
         let cooperative = |group: &Group| group.place.as_ref().is_some_and(crate::explain::in_grid_sync);
         let said = device.grid(self.grid.id).is_some_and(|grid| grid.grid_dim == self.grid.grid_dim);
-        let size_known = said && (self.grid.blocks() > 1 || !self.groups.values().any(cooperative));
+        let alone = !self.groups.is_empty() && !self.groups.values().any(cooperative);
+        let size_known = said && (self.grid.blocks() > 1 || alone);
         let stops = self.stops(device);
         let parameters = parameters::read(self.source, self.grid, kernel.as_deref(), ptx.as_ref());
         let mut groups: Vec<Group> = self.groups.into_values().collect();

@@ -8,10 +8,11 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 
 use crate::bytes::text_at;
-use crate::dump::{Block, Dump, Memory, Warp};
+use crate::dump::{Block, Device, Dump, Memory, Warp};
 use crate::elf::{self, Kind, Section, Sections};
 use crate::error::{ProblemKind, Problems, ReadError};
 use crate::layout::{self, Entry};
+use crate::salvage::salvage;
 use crate::source::{Extent, Source};
 
 /// The most entries that are read of one table: more than any device has.
@@ -24,11 +25,13 @@ const MOST_THREADS_OF_BLOCK: u64 = 1024;
 /// Reads a core dump.
 ///
 /// # Errors
-/// When it is no CUDA core dump, or when the table of its sections is not there. Anything less is a problem
-/// in the result.
+/// When it is no CUDA core dump, or when nothing in it can be found. Anything less is a problem in the result.
 pub fn read(source: &dyn Source) -> Result<Dump, ReadError> {
     let mut problems = Problems::default();
-    let sections = elf::sections(source, &mut problems)?;
+    let sections = match elf::sections(source, &mut problems) {
+        Ok(sections) => sections,
+        Err(error) => return without_sections(source, error),
+    };
     // Names of devices stand in a table of their own, beside the names of sections.
     let tables = || sections.all.iter().enumerate().filter(|(_, section)| section.kind == Kind::Strings);
     let strings = tables().find(|(at, _)| *at != sections.names as usize).or_else(|| tables().next());
@@ -40,6 +43,34 @@ pub fn read(source: &dyn Source) -> Result<Dump, ReadError> {
     let mut dump = Dump::default();
     reader.devices(&mut dump);
     dump.problems = reader.problems;
+    if dump.lacks_threads() && dump.devices.iter().all(|device| device.grids.is_empty()) {
+        // The part of the table that is there does not reach to the grids.
+        add_salvaged(&mut dump, salvage(source));
+    }
+    Ok(dump)
+}
+
+/// Adds code and grids that were found without the table.
+fn add_salvaged(dump: &mut Dump, found: Option<Device>) {
+    let Some(found) = found else { return };
+    match dump.devices.first_mut() {
+        Some(device) => {
+            device.modules = found.modules;
+            device.grids = found.grids;
+        }
+        None => dump.devices.push(found),
+    }
+}
+
+/// What is left of a dump without its table of sections.
+fn without_sections(source: &dyn Source, error: ReadError) -> Result<Dump, ReadError> {
+    let ReadError::NoSections { offset, size } = error else { return Err(error) };
+    let mut dump = Dump::default();
+    add_salvaged(&mut dump, salvage(source));
+    if dump.devices.is_empty() {
+        return Err(error);
+    }
+    dump.problems.push(size, ProblemKind::NoSections { offset });
     Ok(dump)
 }
 

@@ -5,7 +5,8 @@
 mod common;
 
 use proptest::prelude::*;
-use standstill_gpu_core::{Options, ReadError, explain, positions, read};
+use standstill_findings::{Known, Rule};
+use standstill_gpu_core::{GridState, Options, ReadError, explain, positions, read};
 
 /// Reads whatever it is and explains what is there.
 fn survive(bytes: &[u8]) -> Result<usize, ReadError> {
@@ -20,22 +21,98 @@ fn survive(bytes: &[u8]) -> Result<usize, ReadError> {
     Ok(findings)
 }
 
+/// Dumps of programs, of an extension of PyTorch and of Triton, with and without line tables, pruned and whole.
+const CUT: [&str; 8] = [
+    "whole",
+    "hang_lab_1",
+    "hang_lab_3",
+    "torch_hang",
+    "triton_spin",
+    "flag_no_lines",
+    "flag_debug",
+    "healthy_wait",
+];
+
+/// A kernel with its grid and its blocks.
+type Launch = (String, [u32; 3], [u32; 3]);
+
+/// The kernels with their launches, and the rules and known-how of what is said of them.
+fn told(bytes: &[u8]) -> (Vec<Launch>, Vec<(Rule, Known)>) {
+    let mut dump = read(&bytes).unwrap();
+    let states = positions(&bytes, &mut dump);
+    let options = Options { input: "dump", platform: None };
+    let launch = |state: &GridState| (state.kernel.clone(), state.grid.grid_dim, state.grid.block_dim);
+    let findings = states.iter().flat_map(|state| explain(&dump, state, &options));
+    (states.iter().map(launch).collect(), findings.map(|finding| (finding.rule, finding.known)).collect())
+}
+
 #[test]
 fn cut_short_at_every_percent() {
-    let bytes = common::dump("whole");
-    for percent in 0..100 {
-        let cut = &bytes[..bytes.len() * percent / 100];
-        match survive(cut) {
-            Err(ReadError::Empty) => assert_eq!(percent, 0),
-            Err(ReadError::NoSections { offset, size }) => assert!(offset >= size),
-            // The end of the table of sections is missing: the rest is read.
-            Ok(_) => {
-                let dump = read(&cut).unwrap();
-                assert!(dump.problems.count() > 0, "{percent} %");
+    for name in CUT {
+        let bytes = common::dump(name);
+        let table = u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize * 100 / bytes.len();
+        let (launches, _) = told(&bytes);
+        for percent in 0..100 {
+            let cut = &bytes[..bytes.len() * percent / 100];
+            match survive(cut) {
+                Err(ReadError::Empty) => assert_eq!(percent, 0),
+                // Not even the code of a module is whole.
+                Err(ReadError::NoSections { offset, size }) => assert!(offset >= size && percent < table),
+                Err(other) => panic!("{name} {percent} %: {other}"),
+                Ok(_) => {
+                    let dump = read(&cut).unwrap();
+                    assert!(
+                        dump.problems.count() > 0 && dump.account().contains("module"),
+                        "{name} {percent} %"
+                    );
+                    assert!(dump.lacks_threads(), "{name} {percent} %");
+                    let (seen, findings) = told(cut);
+                    assert!(
+                        seen.iter().all(|launch| launches.contains(launch)),
+                        "{name} {percent} %: {seen:?}"
+                    );
+                    // Of threads that are missing nobody knows what they do.
+                    let alone = [Rule::HoistableSpin, Rule::NonTerminatingLoop];
+                    let careful = |(rule, known): &(Rule, Known)| {
+                        alone.contains(rule)
+                            || (*rule == Rule::Undecided && matches!(known, Known::Possible { .. }))
+                    };
+                    assert!(findings.iter().all(careful), "{name} {percent} %: {findings:?}");
+                    if percent > table {
+                        assert_eq!(seen, launches, "{name} {percent} %");
+                    }
+                }
             }
-            Err(other) => panic!("{percent} %: {other}"),
         }
+        // The launch stands before the threads: it is known without the table.
+        let cut = &bytes[..bytes.len() * (table - 1) / 100];
+        assert_eq!(told(cut).0, launches, "{name}");
     }
+}
+
+#[test]
+fn an_account_of_what_could_be_read() {
+    let bytes = common::dump("whole");
+    let check = |percent: usize, account: &str, summary: &[&str]| {
+        let cut = &bytes[..bytes.len() * percent / 100];
+        let dump = read(&cut).unwrap();
+        assert_eq!(dump.account(), account);
+        assert_eq!(dump.problems.summary(), summary);
+    };
+    check(100, "10 modules, 1 grid, 1 block, 8 warps, 256 threads", &[]);
+    check(
+        90,
+        "10 modules, 1 grid, 1 block, 8 warps, 96 threads",
+        &["the table of sections is cut short: 370 of 955 entries are there at byte 0x4c77d"],
+    );
+    check(
+        60,
+        "5 modules",
+        &[
+            "cut short: the table of sections should stand at byte 0x4c77d, so where threads stood cannot be told; the \
+           file ends at byte 0x36d57",
+        ],
+    );
 }
 
 #[test]

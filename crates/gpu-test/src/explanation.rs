@@ -23,11 +23,15 @@ impl Observer for Explanation {
             if let Some(error) = &dump.error {
                 let _ = writeln!(self.text, "  no whole GPU core dump of process {}: {error}", dump.pid);
             }
-            if dump.bytes > 0
-                && let Err(error) = add(dump, captured, &mut report, &mut on_gpu)
-            {
-                let _ = writeln!(self.text, "  the GPU core dump of process {}: {error}", dump.pid);
+            if dump.bytes == 0 {
+                continue;
             }
+            let said = match add(dump, captured, &mut report, &mut on_gpu) {
+                Ok(problems) if problems.is_empty() => continue,
+                Ok(problems) => problems,
+                Err(error) => error,
+            };
+            let _ = writeln!(self.text, "  the GPU core dump of process {}: {said}", dump.pid);
         }
         let options = TextOptions { quiet: true, ..TextOptions::default() };
         self.text.push_str(&render_text(&report, &OnDisk, options));
@@ -35,8 +39,13 @@ impl Observer for Explanation {
     }
 }
 
-/// Adds what a dump says.
-fn add(dump: &Dump, captured: &Captured, report: &mut Report, on_gpu: &mut Vec<OnGpu>) -> Result<(), String> {
+/// Adds what a dump says; gives what of it could not be read.
+fn add(
+    dump: &Dump,
+    captured: &Captured,
+    report: &mut Report,
+    on_gpu: &mut Vec<OnGpu>,
+) -> Result<String, String> {
     let bytes = fs::read(&dump.core).map_err(|error| error.to_string())?;
     let source: &dyn Source = &bytes.as_slice();
     let mut core = read(source).map_err(|error| error.to_string())?;
@@ -50,7 +59,7 @@ fn add(dump: &Dump, captured: &Captured, report: &mut Report, on_gpu: &mut Vec<O
     }));
     let findings = states.iter().flat_map(|state| explain(&core, state, &options)).collect();
     report.findings.extend(merge(&name, findings));
-    Ok(())
+    Ok(core.problems.summary().join("; "))
 }
 
 /// Source files, read when they are shown.

@@ -139,7 +139,12 @@ fn explain(
         let options = standstill_gpu_core::Options { input: &shown, platform };
         let observed = standstill_gpu_core::explain(&dump, state, &options);
         let known = static_facts((state, &card), &shown, platform, sources);
-        explained.findings.extend(observed.into_iter().map(|finding| join(finding, &known, sources)));
+        if state.blocks.is_empty() {
+            // Where threads stood is lost; what the code says of such a launch is not.
+            explained.findings.extend(known.into_iter().filter(is_hang).map(unseen));
+        } else {
+            explained.findings.extend(observed.into_iter().map(|finding| join(finding, &known, sources)));
+        }
         explained.positions.push_str(&table(state));
         if !state.kernel.is_empty() {
             explained.kernels.push(state.kernel.clone());
@@ -149,12 +154,12 @@ fn explain(
     }
     let here = std::env::current_dir().ok();
     rename_files(&mut explained.findings, |file| readers_path(file, path, here.as_deref(), None));
-    if let Some(problem) = dump.problems.kept().first() {
-        let more = match dump.problems.count() {
-            1 => String::new(),
-            count => format!(" (and {} more)", count - 1),
-        };
-        explained.errors.extend(Explained::failed(path, format!("{problem}{more}")).errors);
+    if dump.problems.count() > 0 {
+        let launches: Vec<String> = states.iter().map(launch).collect();
+        let launches = if launches.is_empty() { "no grid".to_owned() } else { launches.join(", ") };
+        let problems = dump.problems.summary().join("; ");
+        let message = format!("{problems}. What could be read: {}; on the card: {launches}", dump.account());
+        explained.errors.extend(Explained::failed(path, message).errors);
     }
     if states.is_empty() && explained.errors.is_empty() {
         let message = "no kernel was running when the dump was taken";
@@ -165,16 +170,25 @@ fn explain(
     explained
 }
 
+/// `NAME <<<GRID, BLOCK>>>`.
+fn launch(state: &GridState) -> String {
+    let name = standstill_report::display_name(&state.kernel);
+    let shape = |dim: [u32; 3]| dim.map(|n| n.to_string()).join("x");
+    format!("{name} <<<{}, {}>>>", shape(state.grid.grid_dim), shape(state.grid.block_dim))
+}
+
+/// A finding on the code of a kernel whose threads are not in the dump.
+fn unseen(mut finding: Finding) -> Finding {
+    let note = "the dump is cut short: that the kernel was on the card is all it shows, and this follows from its code";
+    finding.notes.insert(0, note.to_owned());
+    finding
+}
+
 /// The threads of a grid by position, as the person who attaches a debugger would see them.
 fn table(state: &GridState) -> String {
     /// More lines would not be read.
     const MOST: usize = 40;
-    let name = standstill_report::display_name(&state.kernel);
-    let there = state.blocks.len();
-    let (grid, block) =
-        (state.grid.grid_dim.map(|n| n.to_string()), state.grid.block_dim.map(|n| n.to_string()));
-    let mut text =
-        format!("{name} <<<{}, {}>>>: {there} blocks on the card\n", grid.join("x"), block.join("x"));
+    let mut text = format!("{}: {} blocks on the card\n", launch(state), state.blocks.len());
     for group in state.groups.iter().take(MOST) {
         let numbers = |block: &u64| u32::try_from(*block).ok();
         let blocks = ThreadRanges::from_members(group.threads.keys().filter_map(numbers));
@@ -243,6 +257,15 @@ const WAITS: [Rule; 11] = [
     Rule::EarlyExitBarrier,
 ];
 
+/// Whether a finding on a kernel's code says that the kernel hangs on this card.
+fn is_hang(finding: &Finding) -> bool {
+    WAITS.contains(&finding.rule)
+        && !matches!(
+            finding.platforms.outcome(Platform::Nvidia),
+            Some(Outcome::Completes | Outcome::CompletesUnordered)
+        )
+}
+
 /// How assumptions about the launch begin.
 const LAUNCH: [&str; 3] = ["block = ", "grid = ", "cluster = "];
 
@@ -259,14 +282,7 @@ fn join(observed: Finding, known: &[Finding], sources: &DiskSources) -> Finding 
         let named_alike = finding.rule == observed.rule || is_kin(&observed, finding) || decides;
         // A loop is a range of lines; the only loop at fault is the one that threads are in.
         let only_loop = loops == 1 && is_loop(finding.rule) && is_loop(observed.rule);
-        let hangs = !matches!(
-            finding.platforms.outcome(Platform::Nvidia),
-            Some(Outcome::Completes | Outcome::CompletesUnordered)
-        );
-        WAITS.contains(&finding.rule)
-            && hangs
-            && named_alike
-            && (only_loop || finding.spans.iter().any(stands))
+        is_hang(finding) && named_alike && (only_loop || finding.spans.iter().any(stands))
     };
     // The same rule at the same place comes first.
     let rank = |finding: &&Finding| {

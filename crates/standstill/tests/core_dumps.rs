@@ -107,6 +107,34 @@ fn a_hang_fails_the_call_unless_its_rule_is_allowed() {
     place.run(&["core", "--allow", "wait-cycle", file]).exits(0).prints("no findings");
 }
 
+/// What is left of a dump is used: first the code, then the launch, then the threads.
+#[test]
+fn a_dump_cut_short_says_what_was_there() {
+    let place = Workplace::new();
+    let file = std::fs::File::open(fixture("whole.core.gz")).unwrap();
+    let mut whole = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(file), &mut whole).unwrap();
+    let cut = |percent: usize| {
+        place.file("cut.core", &whole[..whole.len() * percent / 100]);
+        place.run(&["core", "cut.core"])
+    };
+    cut(20).exits(2).says("no core dump could be read: cut short").says("nothing can be found");
+    cut(60).exits(2).says("What could be read: 5 modules; on the card: no grid");
+    let proved = "proved, if block = 256x1x1";
+    cut(70)
+        .exits(1)
+        .says("What could be read: 7 modules, 1 grid; on the card: handoff <<<1x1x1, 256x1x1>>>")
+        .prints("error[E0105]")
+        .prints("that the kernel was on the card is all it shows, and this follows from its code")
+        .prints(proved);
+    cut(90)
+        .exits(1)
+        .says("the table of sections is cut short: 370 of 955 entries are there")
+        .says("1 block, 8 warps, 96 threads")
+        .prints("error[E0105]")
+        .prints("in the dump: where threads stood: threads 0–95 ");
+}
+
 /// A dump that is damaged is named with its place; the others are still explained.
 #[test]
 fn damage_is_named_and_the_others_are_explained() {
@@ -128,7 +156,7 @@ fn damage_is_named_and_the_others_are_explained() {
         good.to_str().unwrap(),
     ]);
     ran.exits(1)
-        .says("cut.core.gz: no core dump could be read: cut short: the table of sections should stand at byte 0x")
+        .says("cut.core.gz: cut short: the table of sections should stand at byte 0x")
         .says("empty.core: the file is empty")
         .says("text.core: no core dump could be read: it is not an ELF file")
         .says("damaged.core.gz: it cannot be unpacked")

@@ -47,6 +47,11 @@ pub fn explain(dump: &Dump, state: &GridState, options: &Options<'_>) -> Vec<Fin
             continue;
         }
         doubt(&scene, pattern, &mut finding);
+        // What threads wait for cannot be told when others are missing; what a thread does alone can.
+        if dump.lacks_threads() && !ALONE.contains(&finding.rule) {
+            let Some(seen) = standing(&scene, pattern) else { continue };
+            finding = seen;
+        }
         settle(&mut finding, options);
         let same = |other: &&mut Finding| {
             other.rule == finding.rule && place(other) == place(&finding) && other.known == finding.known
@@ -59,10 +64,13 @@ pub fn explain(dump: &Dump, state: &GridState, options: &Options<'_>) -> Vec<Fin
     findings
 }
 
+/// Rules that speak of what a thread does, whatever the others do.
+const ALONE: [Rule; 3] = [Rule::HoistableSpin, Rule::NonTerminatingLoop, Rule::OutOfBounds];
+
 /// Where other blocks of the grid were still running, a wait in this one may be a step between two others.
 fn doubt(scene: &Scene<'_>, pattern: &Pattern, finding: &mut Finding) {
-    let decided = [Rule::HoistableSpin, Rule::NonTerminatingLoop, Rule::GridResidency, Rule::OutOfBounds];
-    if finding.known != Known::Observed || decided.contains(&finding.rule) || !is_wait(scene, pattern) {
+    let decided = finding.rule == Rule::GridResidency || ALONE.contains(&finding.rule);
+    if finding.known != Known::Observed || decided || !is_wait(scene, pattern) {
         return;
     }
     let works = |doing: &Doing| matches!(doing, Doing::Work | Doing::Loop { may_end: true, .. });
@@ -111,6 +119,23 @@ fn running(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
     for member in pattern.members.iter().skip(1) {
         scene.cause(&mut finding, member, scene.threads(pattern, &member.threads));
     }
+    Some(finding)
+}
+
+/// Where the threads of a dump that is cut short stood, and nothing more.
+fn standing(scene: &Scene<'_>, pattern: &Pattern) -> Option<Finding> {
+    let mut finding = running(scene, pattern)?;
+    let stood = |member: &Member| {
+        let class = scene.class(member)?;
+        let threads = scene.threads(pattern, &member.threads);
+        Some(format!("{threads} {} on {}", class.doing, scene.line(class)))
+    };
+    /// More would not be read.
+    const MOST: usize = 4;
+    let stood: Vec<String> = pattern.members.iter().take(MOST).filter_map(stood).collect();
+    finding.message = format!("where threads stood: {}", stood.join("; "));
+    finding.known =
+        Known::Possible { reason: "the dump is cut short, and other threads are not in it".to_owned() };
     Some(finding)
 }
 
