@@ -6,6 +6,7 @@
 
 mod layout;
 mod line_table;
+mod pytest;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -31,15 +32,15 @@ pub struct PythonFrame {
 /// Threads, and frames of one thread, at most: the structures may be torn.
 const MOST: usize = 1024;
 
-/// Adds the Python frames of a process to its threads.
-pub(crate) fn add_frames(pid: i32, threads: &mut [ThreadStack]) {
-    let is_python = |mapping: &Mapping| {
+/// Adds the Python frames of a process to its threads, and gives the test that it runs, where it runs one.
+pub(crate) fn add_frames(pid: i32, threads: &mut [ThreadStack]) -> Option<String> {
+    let is_python = |mapping: &&Mapping| {
         let file = mapping.path.rsplit('/').next().unwrap_or_default();
         file.starts_with("python") || file.starts_with("libpython")
     };
-    let candidates: Vec<Mapping> = mappings(pid).into_iter().filter(is_python).collect();
-    let Ok(memory) = File::open(format!("/proc/{pid}/mem")) else { return };
-    let memory = Memory(memory);
+    let mappings = mappings(pid);
+    let candidates: Vec<Mapping> = mappings.iter().filter(is_python).cloned().collect();
+    let memory = Memory(File::open(format!("/proc/{pid}/mem")).ok()?);
     for image in images_of(pid, &candidates) {
         let Some(symbols) = image.with_elf(FindRuntime) else { continue };
         let symbols = Symbols {
@@ -48,9 +49,23 @@ pub(crate) fn add_frames(pid: i32, threads: &mut [ThreadStack]) {
         };
         // The executable may hold a copy of the library's variable; only one of them is in use.
         if add(pid, &memory, &symbols, threads).is_some() {
-            return;
+            break;
         }
     }
+    let named = (!candidates.is_empty()).then(|| pytest::current_test(pid, &memory, &mappings)).flatten();
+    named.or_else(|| threads.iter().find_map(|thread| test_of(&thread.python)))
+}
+
+/// The outermost function of a stack that is a test by its name: `FILE::FUNCTION`.
+fn test_of(frames: &[PythonFrame]) -> Option<String> {
+    let is_test = |frame: &&PythonFrame| {
+        let name = frame.function.rsplit('.').next().unwrap_or_default();
+        // The test runner's own functions are called so too.
+        let runner = ["/_pytest/", "/unittest/", "/pluggy/"].iter().any(|folder| frame.file.contains(folder));
+        name.starts_with("test") && !runner
+    };
+    let test = frames.iter().rev().find(is_test)?;
+    Some(format!("{}::{}", test.file, test.function.replace('.', "::")))
 }
 
 fn add(pid: i32, memory: &Memory, symbols: &Symbols, threads: &mut [ThreadStack]) -> Option<()> {

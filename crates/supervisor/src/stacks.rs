@@ -68,6 +68,8 @@ pub struct ProcessStacks {
     pub uses_cuda: bool,
     /// Its threads; the first is the one that runs `main`.
     pub threads: Vec<ThreadStack>,
+    /// The Python test that it runs, as `FILE::TEST`; empty when it runs none.
+    pub test: String,
     /// Why nothing could be read, and what would help; empty when it could.
     pub problem: String,
 }
@@ -97,7 +99,7 @@ pub fn capture(pid: i32, within: Duration) -> ProcessStacks {
             ..ThreadStack::default()
         });
     }
-    python::add_frames(pid, &mut result.threads);
+    result.test = python::add_frames(pid, &mut result.threads).unwrap_or_default();
     for thread in &mut result.threads {
         thread.parked = parked::parked(thread);
     }

@@ -56,6 +56,9 @@ fn describe_process(process: &ProcessStacks, several: bool, kernels: &str, text:
     if !process.problem.is_empty() {
         let _ = writeln!(text, "  {}", process.problem);
     }
+    if !process.test.is_empty() {
+        let _ = writeln!(text, "  the test that hung: {}", process.test);
+    }
     let mut others = 0;
     for (index, thread) in process.threads.iter().enumerate() {
         match &thread.parked {
@@ -123,16 +126,13 @@ fn python_lines(thread: &ThreadStack, text: &mut String) {
     if thread.python.len() > MOST {
         let _ = writeln!(text, "    … {} more Python frames", thread.python.len() - MOST);
     }
-    if let Some(test) = thread.python.iter().find(|frame| frame.function.starts_with("test")) {
-        let _ = writeln!(text, "    the test that hung: {}::{}", test.file, test.function);
-    }
 }
 
 /// The frames that have lines: those are the program's own.
 fn frame_lines(thread: &ThreadStack, text: &mut String) {
     const MOST: usize = 12;
-    let own: Vec<&Frame> =
-        thread.frames.iter().filter(|frame| frame.line > 0 && !frame.function.is_empty()).collect();
+    let own = |frame: &&Frame| frame.line > 0 && !frame.function.is_empty() && !is_library(frame);
+    let own: Vec<&Frame> = thread.frames.iter().filter(own).collect();
     for frame in own.iter().take(MOST) {
         let _ =
             writeln!(text, "    {} in {}", place(&frame.file, frame.line), shortened(&frame.function, 120));
@@ -158,10 +158,12 @@ fn frame_lines(thread: &ThreadStack, text: &mut String) {
 }
 
 fn is_users(thread: &ThreadStack) -> bool {
-    thread
-        .frames
-        .iter()
-        .any(|frame| frame.line > 0 && !frame.file.starts_with("/rustc/") && !frame.file.starts_with("./"))
+    thread.frames.iter().any(|frame| frame.line > 0 && !is_library(frame))
+}
+
+/// Whether a frame with a line is of Rust's or C's own library.
+fn is_library(frame: &Frame) -> bool {
+    ["/rustc/", "./"].iter().any(|start| frame.file.starts_with(start))
 }
 
 /// `FILE:LINE`, relative to the current folder where the file lies in it.

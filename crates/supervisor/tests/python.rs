@@ -5,7 +5,7 @@
 mod common;
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::{Keep, plan};
@@ -82,4 +82,73 @@ fn lines_of_every_python() {
         assert_eq!(other[0], ("<lambda>", 15), "{}", python.display());
     }
     let _ = std::fs::remove_file(file);
+}
+
+/// What the report names as the test, for a program that hangs.
+fn test_of(command: Command) -> String {
+    let mut keep = Keep::default();
+    run(plan(command, Duration::from_millis(2500)), &mut keep).unwrap();
+    keep.stacks
+        .iter()
+        .find(|process| !process.test.is_empty())
+        .map(|process| process.test.clone())
+        .unwrap_or_default()
+}
+
+/// An interpreter whose frames can be read.
+fn readable_python() -> Option<PathBuf> {
+    interpreters().into_iter().find(|python| matches!(version(python), Some((3, 11..=15))))
+}
+
+const TESTS: &str = "\
+import time, unittest
+
+
+class TestKernels(unittest.TestCase):
+    def test_passes(self):
+        pass
+
+    def test_waits(self):
+        helper()
+
+
+def helper():
+    time.sleep(1000)
+
+
+def pytest_generate_tests(metafunc):
+    if 'size' in metafunc.fixturenames:
+        metafunc.parametrize('size', [128, 256])
+
+
+def test_sizes(size):
+    if size == 256:
+        helper()
+";
+
+#[test]
+fn the_test_that_hangs_is_named() {
+    let Some(python) = readable_python() else { return };
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("test_kernels.py"), TESTS).unwrap();
+    let command = |arguments: &[&str]| {
+        let mut command = Command::new(&python);
+        command.args(arguments).current_dir(place.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let found = test_of(command(&["-m", "unittest", "test_kernels"]));
+    assert!(found.ends_with("test_kernels.py::TestKernels::test_waits"), "{found}");
+    // As pytest does it, changing the variable before each test.
+    let script = "import os, time
+for name in ('a.py::test_one (call)', 'a.py::test_two[256-fp16] (call)'):
+    os.environ['PYTEST_CURRENT_TEST'] = name
+time.sleep(1000)
+";
+    assert_eq!(test_of(command(&["-c", script])), "a.py::test_two[256-fp16]");
+    assert_eq!(test_of(command(&["-c", "import time; time.sleep(1000)"])), "");
+    // The real one, where it is installed.
+    if command(&["-m", "pytest", "--version"]).status().is_ok_and(|status| status.success()) {
+        let found = test_of(command(&["-m", "pytest", "-q", "-k", "sizes"]));
+        assert_eq!(found, "test_kernels.py::test_sizes[256]");
+    }
 }

@@ -113,7 +113,7 @@ pub(crate) fn process_json(process: &ProcessStacks) -> Value {
         })
     };
     json!({
-        "pid": process.pid, "command": process.command, "problem": process.problem,
+        "pid": process.pid, "command": process.command, "test": process.test, "problem": process.problem,
         "threads": process.threads.iter().map(thread).collect::<Vec<Value>>(),
     })
 }
