@@ -146,6 +146,26 @@ fn a_table_in_front_leaves_the_rest_readable() {
     }
 }
 
+/// Places, sizes, entry sizes, links and positions of sections that cannot be: in one section at a time.
+#[test]
+fn wrong_sizes_are_survived() {
+    let bytes = common::dump("flag_handoff_half_barrier");
+    let table = u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
+    let count = usize::from(u16::from_le_bytes(bytes[60..62].try_into().unwrap()));
+    let size = bytes.len() as u64;
+    for number in (0..count).filter(|number| *number < 24 || number % 41 == 0) {
+        // Offset, size, link and info, entry size.
+        for field in [24, 32, 40, 56] {
+            for value in [0, 1, 7, size, size * 2, u64::from(u32::MAX), u64::MAX / 2, u64::MAX] {
+                let mut changed = bytes.clone();
+                let at = table + number * 64 + field;
+                changed[at..at + 8].copy_from_slice(&value.to_le_bytes());
+                let _ = survive(&changed);
+            }
+        }
+    }
+}
+
 #[test]
 fn other_files_are_named() {
     let check = |bytes: &[u8], expected: &str| assert_eq!(survive(bytes).unwrap_err().to_string(), expected);

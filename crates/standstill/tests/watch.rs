@@ -177,16 +177,58 @@ fn attaching_says_what_there_is() {
     place.run(&["attach", "0"]).exits(2);
 }
 
+/// The dump of the laboratory's first case.
+fn laboratory_dump() -> Vec<u8> {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu-core/tests/fixtures/hang_lab_1.core.gz");
+    let mut unpacked = Vec::new();
+    let file = std::fs::File::open(fixture).unwrap();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(file), &mut unpacked).unwrap();
+    unpacked
+}
+
+/// A disk that is full while the driver writes: the part that is there still explains the hang, and everything is
+/// removed. The disk is a small one of the test's own, where the system lets it have one.
+#[test]
+fn a_full_disk_leaves_an_explanation() {
+    let place = Workplace::new();
+    stand_in(&place, "dumping");
+    let dump = laboratory_dump();
+    place.file("core", &dump);
+    let mount = |program: &str| {
+        let kilobytes = dump.len() * 75 / 100 / 4096 * 4;
+        let script = format!("mkdir disk && mount -t tmpfs -o size={kilobytes}k none disk && {program}");
+        let mut command = Command::new("unshare");
+        command.args(["-rm", "sh", "-c", &script]).current_dir(place.path(".")).output().unwrap()
+    };
+    if !mount("true").status.success() {
+        return;
+    }
+    let _ = std::fs::remove_dir(place.path("disk"));
+    let standstill = env!("CARGO_BIN_EXE_standstill");
+    let output = mount(&format!(
+        "TMPDIR=$PWD/disk {standstill} run --device gpu --timeout 500ms -- ./dumping copy core; code=$?; ls -A disk; \
+         exit $code"
+    ));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(124), "{said}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "ready\n", "nothing is left on the disk");
+    for part in [
+        "(the disk is full)",
+        "cut short: the table of sections should stand at byte ",
+        "on the card: handoff_bug <<<1x1x1, 256x1x1>>>",
+        "error[E0105]",
+        "it is innocent: it waits for the kernel `handoff_bug`",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
 /// A dump that an H200 wrote, through the stand-in of the driver: from the limit to the explanation.
 #[test]
 fn a_hang_of_the_laboratory_is_explained() {
     let place = Workplace::new();
     stand_in(&place, "dumping");
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu-core/tests/fixtures/hang_lab_1.core.gz");
-    let mut unpacked = Vec::new();
-    let file = std::fs::File::open(fixture).unwrap();
-    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(file), &mut unpacked).unwrap();
-    place.file("core", unpacked);
+    place.file("core", laboratory_dump());
     let ran = place
         .run(&["run", "--device", "gpu", "--timeout", "500ms", "--", "./dumping", "copy", "core"])
         .exits(124);
