@@ -41,10 +41,16 @@ impl Processor {
 }
 
 fn measure(name: &str, body: &str) {
+    rate(name, body, false);
+}
+
+fn rate(name: &str, body: &str, races: bool) {
     let case = Case::new(&looped(body));
     let mut best: f64 = 0.0;
     for _ in 0..3 {
-        let mut grid = case.grid(case.request(64, 256));
+        let mut request = case.request(64, 256);
+        request.races = races;
+        let mut grid = case.grid(request);
         let start = Processor::now();
         assert_eq!(finish(&mut grid), Progress::Finished);
         let seconds = start.seconds();
@@ -67,4 +73,14 @@ fn main() {
     measure("red.shared.add", &"red.shared.add.u32 [%r5], %r2;".repeat(8));
     measure("shfl", &"shfl.sync.bfly.b32 %r8, %r2, 3, 31, -1;".repeat(8));
     measure("bare loop", "");
+    println!("looking for races:");
+    let meet = "bar.sync 0;";
+    rate("fma.f32", &"fma.rn.f32 %f3, %f1, %f2, %f3;".repeat(16), true);
+    rate("ld.shared", &"ld.shared.f32 %f4, [%r5];".repeat(16), true);
+    rate("ld.shared, one place", &format!("{meet}{}", "ld.shared.f32 %f4, [%r3];".repeat(16)), true);
+    rate("ld.global", &"ld.global.f32 %f4, [%d6];".repeat(16), true);
+    rate("st.shared", &format!("{}{meet}", "st.shared.f32 [%r5], %f1;".repeat(16)), true);
+    rate("ld.shared + fma", &"ld.shared.f32 %f4, [%r5]; fma.rn.f32 %f3, %f4, %f2, %f3;".repeat(8), true);
+    rate("red.shared.add", &"red.shared.add.u32 [%r5], %r2;".repeat(8), true);
+    rate("bar.sync", &meet.repeat(8), true);
 }

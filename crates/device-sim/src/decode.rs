@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use standstill_kernel_ir::{
-    BlockId, ControlFlow, Function, Guard, InstructionId, Loops, Operand, Piece, Symbol, Terminator, Type,
+    BlockId, ControlFlow, Function, Guard, InstructionId, Loops, Op, Operand, Piece, Symbol, Terminator, Type,
 };
 
 use crate::exec::core::nothing;
@@ -57,6 +57,8 @@ struct Decoder<'a> {
     locals: Vec<u32>,
     origin: Origin,
     guard: Slot,
+    /// Whether the instruction at hand matters for the order of accesses.
+    orders: bool,
     /// Rows of registers; what comes after is scratch.
     registers: Frame,
     /// Scratch rows that the instruction at hand has taken.
@@ -114,6 +116,7 @@ impl<'a> Decoder<'a> {
             locals,
             origin: Origin::Terminator(BlockId(0)),
             guard: Slot::NONE,
+            orders: false,
             registers: frame,
             taken: Frame::default(),
         }
@@ -130,6 +133,7 @@ impl<'a> Decoder<'a> {
         Micro {
             run: nothing,
             kind,
+            orders: self.orders,
             guard: self.guard,
             d: Slot::NONE,
             a: Slot::NONE,
@@ -155,8 +159,10 @@ impl<'a> Decoder<'a> {
             self.origin = Origin::Instruction(InstructionId(id));
             self.guard = instruction.guard.map_or(Slot::NONE, |guard| self.guard_slot(guard));
             self.taken = Frame::default();
+            self.orders = orders(instruction.op);
             self.instruction(instruction)?;
         }
+        self.orders = false;
         self.guard = Slot::NONE;
         self.taken = Frame::default();
         self.origin = Origin::Terminator(block);
@@ -287,4 +293,9 @@ impl<'a> Decoder<'a> {
             }
         }
     }
+}
+
+/// Whether an instruction accesses memory or orders accesses.
+fn orders(op: Op) -> bool {
+    !matches!(op, Op::Arithmetic(_) | Op::Hint | Op::Shuffle(_) | Op::Vote(_) | Op::Call(_))
 }

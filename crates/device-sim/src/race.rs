@@ -15,21 +15,25 @@ mod meetings;
 mod observe;
 mod pairs;
 mod phases;
+mod plan;
+mod records;
 mod report;
 mod shadow;
+mod shape;
 mod sync;
 mod threads;
+mod touch;
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use standstill_findings::Rule;
-use standstill_kernel_ir::Scope;
+use standstill_kernel_ir::{Op, Scope};
 
 use clock::{Clock, Thread};
 pub(crate) use meetings::Meeting;
 pub(crate) use observe::{after, before};
-use shadow::{Mark, NOBODY, Shadow};
+use shadow::{Mark, Shadow};
 use sync::Variable;
 use threads::WarpState;
 
@@ -62,7 +66,10 @@ struct Site {
 struct BlockState {
     shadow: Shadow,
     warps: Vec<WarpState>,
+    /// What those know who have arrived at barriers and gone on, and who has arrived and waits: barrier, warp and
+    /// lanes.
     barriers: FxHashMap<u32, Clock>,
+    arrived: Vec<(u32, u32, u32)>,
     hints: Vec<sync::Hint>,
     /// What threads knew at wide fences of theirs; the second since the last barrier. A fence before a barrier
     /// serves the thread that sets a flag behind it.
@@ -97,6 +104,8 @@ pub(crate) struct Race {
     grid: [u32; 3],
     now: u32,
     blocks: FxHashMap<u32, BlockState>,
+    /// Shadows of blocks that have ended, for others.
+    spare: Vec<Shadow>,
     global: Shadow,
     sites: Vec<Site>,
     site_numbers: FxHashMap<(u32, u32), u32>,
@@ -104,10 +113,12 @@ pub(crate) struct Race {
     phases: FxHashMap<(Memory, u64), phases::Phases>,
     clusters: FxHashMap<u32, meetings::ClusterState>,
     life: FxHashMap<(Memory, u64), life::Life>,
-    pairs: FxHashMap<u32, Arc<pairs::Pairs>>,
+    plans: plan::Plans,
     found: FxHashMap<(Rule, u32, u32), Found>,
     order: Vec<(Rule, u32, u32)>,
     saved: observe::Saved,
+    /// What is to be looked at when it has been executed.
+    later: Option<Op>,
     /// Where its choices come from.
     draws: u64,
 }
@@ -151,6 +162,7 @@ impl Race {
             grid,
             now: 1,
             blocks: FxHashMap::default(),
+            spare: Vec::new(),
             global: Shadow::default(),
             sites: Vec::new(),
             site_numbers: FxHashMap::default(),
@@ -158,10 +170,11 @@ impl Race {
             phases: FxHashMap::default(),
             clusters: FxHashMap::default(),
             life: FxHashMap::default(),
-            pairs: FxHashMap::default(),
+            plans: plan::Plans::default(),
             found: FxHashMap::default(),
             order: Vec::new(),
             saved: observe::Saved::default(),
+            later: None,
             draws: seed,
         }))
     }
@@ -172,6 +185,12 @@ impl Race {
         self.now
     }
 
+    /// The next time, after the block's beginning.
+    fn next_time(&mut self, block: u32) -> u32 {
+        self.block(block);
+        self.tick()
+    }
+
     fn number(&self, thread: Thread) -> u32 {
         (thread.block * (self.warps + 1) + thread.warp) * 32 + thread.lane
     }
@@ -179,15 +198,16 @@ impl Race {
     /// The state of a block, made when it is first seen.
     fn block(&mut self, index: u32) -> &mut BlockState {
         let (warps, threads) = (self.warps, self.threads);
-        let now = &mut self.now;
+        let (now, spare) = (&mut self.now, &mut self.spare);
         self.blocks.entry(index).or_insert_with(|| {
             *now += 1;
             let clock = Arc::new(Clock::new(index, warps));
             let warp = |warp: u32| WarpState::new(&clock, (threads - warp * 32).min(32), *now);
             BlockState {
-                shadow: Shadow::default(),
+                shadow: spare.pop().unwrap_or_default(),
                 warps: (0..warps).map(warp).collect(),
                 barriers: FxHashMap::default(),
+                arrived: Vec::new(),
                 hints: Vec::new(),
                 fenced: [None, None],
                 read_before: Vec::new(),
@@ -197,7 +217,18 @@ impl Race {
 
     /// Forgets a block that has ended.
     pub(crate) fn forget(&mut self, index: u32) {
-        self.blocks.remove(&index);
+        if let Some(mut state) = self.blocks.remove(&index) {
+            state.shadow.clear();
+            self.spare.push(state.shadow);
+        }
+    }
+
+    /// The shadow of a memory.
+    fn shadow(&mut self, memory: Memory) -> &mut Shadow {
+        match memory {
+            Memory::Global => &mut self.global,
+            Memory::Shared(block) => &mut self.block(block).shadow,
+        }
     }
 
     /// A lane as the one that acts.
@@ -205,52 +236,7 @@ impl Race {
         let thread = Thread { block, warp, lane: lane as u32 };
         let number = self.number(thread);
         let state = self.block(block).warps.get(warp as usize)?;
-        Some(Actor { thread, number, time: state.times[lane % 32], clock: Arc::clone(state.clock(lane)) })
-    }
-
-    /// An access, checked against what was there before and remembered.
-    fn touch(&mut self, memory: Memory, address: u64, bytes: u64, actor: &Actor, site: u32) {
-        let write = self.sites.get(site as usize).is_some_and(|site| site.write);
-        let mark = Mark { thread: actor.number, time: actor.time, site };
-        self.touch_as(memory, address, bytes, actor, mark, write);
-    }
-
-    fn touch_as(&mut self, memory: Memory, address: u64, bytes: u64, actor: &Actor, mark: Mark, write: bool) {
-        let warps = self.warps;
-        let mut conflicts: smallvec::SmallVec<[Mark; 4]> = Default::default();
-        let shadow = match memory {
-            Memory::Global => &mut self.global,
-            Memory::Shared(block) => &mut self.block(block).shadow,
-        };
-        let range = shadow.range(address, bytes);
-        for at in range.cells() {
-            let cell = shadow.cell(at);
-            let last = cell.write;
-            let behind = |mark: Mark| actor.is_behind(mark, warps);
-            if last.thread != NOBODY && (last.time == UNDER_WAY || !behind(last)) {
-                conflicts.push(last);
-            }
-            if write {
-                let (one, set) = shadow.readers(cell);
-                conflicts.extend(one.filter(|&read| !behind(read)));
-                for readers in set {
-                    conflicts.extend(readers.marks().find(|&read| !behind(read)));
-                }
-                shadow.write(at, mark);
-            } else {
-                shadow.read(at, mark, behind);
-            }
-        }
-        let mut last = None;
-        for old in conflicts {
-            if last != Some(old.site) {
-                self.conflict(memory, address, actor, mark, old);
-            }
-            last = Some(old.site);
-        }
-        if !self.life.is_empty() {
-            self.check_life(memory, address, bytes, actor, mark);
-        }
+        Some(Actor { thread, number, time: state.time, clock: Arc::clone(state.clock(lane)) })
     }
 
     /// Two accesses that nothing orders, unless they are strong and mean each other.

@@ -110,3 +110,16 @@ fn a_record_is_left_before_it_is_freed() {
                 W:\n// standstill.freed %d0, 4;\n// standstill.allocated %d0, 4;\nret;";
     check(&format!("{START}{body}"), 2, 32, &[("reuse-after-free", 8)]);
 }
+
+#[test]
+fn lanes_that_write_a_half_word_each_meet() {
+    shared("\n#8 st.shared.u16 [%r3], %h1;", &[("shared-race", 8)]);
+    shared("\n#8 st.shared.u32 [%r3], %r2;", &[("shared-race", 8)]);
+    shared("\n#8 ld.shared.u32 %r9, [%r5];\n#9 @%p2 st.shared.u16 [%r3+4], %h1;", &[("shared-race", 9)]);
+}
+
+#[test]
+fn a_barrier_may_be_the_first_that_a_block_does() {
+    shared("bar.warp.sync -1;\n#8 st.shared.u32 [%r3], %r2;", &[("shared-race", 8)]);
+    shared("bar.sync 0;\n#8 st.shared.u32 [%r3], %r2;", &[("shared-race", 8)]);
+}

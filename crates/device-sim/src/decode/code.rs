@@ -116,6 +116,8 @@ pub(crate) enum Kind {
 pub(crate) struct Micro {
     pub(crate) run: Handler,
     pub(crate) kind: Kind,
+    /// It accesses memory or orders accesses.
+    pub(crate) orders: bool,
     /// The predicate row of the guard, or [`Slot::NONE`].
     pub(crate) guard: Slot,
     pub(crate) d: Slot,

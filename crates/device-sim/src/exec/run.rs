@@ -71,9 +71,9 @@ impl Warp {
                     if core.spy.recording {
                         core.spy.at = (code.function.id.0, pc as u32);
                     }
-                    let gives_way = RACES && crate::race::before(core, op, pc);
+                    let gives_way = RACES && op.orders && crate::race::before(core, op, pc);
                     let step = (op.run)(core, op);
-                    if RACES {
+                    if RACES && op.orders {
                         crate::race::after(core, op, pc, step);
                     }
                     match step {

@@ -129,7 +129,8 @@ impl Block {
                 lanes(mask).filter(|&lane| warp.value(frame, whole.source(2), lane) & 1 != 0).count() as u32;
         }
         if let Some(meetings) = &mut self.meetings {
-            meetings.push(Meeting::Arrived { id: named.id as u32, warp: warp as u32, mask });
+            let waits = kind == BarrierKind::Sync;
+            meetings.push(Meeting::Arrived { id: named.id as u32, warp: warp as u32, mask, waits });
         }
         let Some(barrier) = self.barriers.get_mut(named.id) else { return };
         // A counted barrier counts whole warps, whoever of them comes (measured on an H200).

@@ -158,7 +158,7 @@ impl Grid {
                 warp.gather();
                 let others = block.arrive(index);
                 if let (Some(race), Some(meetings)) = (&mut self.shared.race, &mut block.meetings) {
-                    race.block_met(block.index, std::mem::take(meetings));
+                    race.block_met(block.index, meetings);
                 }
                 let cluster = block.cluster;
                 match others {

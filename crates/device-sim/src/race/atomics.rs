@@ -2,11 +2,13 @@
 
 use smallvec::SmallVec;
 use standstill_kernel_ir::evaluate::atomic;
-use standstill_kernel_ir::{Access, AtomicOperation, Order};
+use standstill_kernel_ir::{AtomicOperation, Order};
 
 use super::Race;
 use super::observe::pieces;
-use crate::decode::code::Micro;
+use super::plan::Plan;
+use super::shadow::Mark;
+use crate::decode::code::{LANES, Micro};
 use crate::exec::access::low;
 use crate::exec::core::{Core, lanes};
 
@@ -16,20 +18,16 @@ impl Race {
         core: &mut Core<'_>,
         op: &Micro,
         position: usize,
-        access: &Access,
+        plan: &Plan,
         operation: AtomicOperation,
     ) {
-        let bytes = u64::from(access.ty.bytes());
-        if bytes == 0 || bytes > 8 {
+        let access = &plan.access;
+        let Plan { bytes, writes, reads, noted, .. } = *plan;
+        if operation != AtomicOperation::CompareExchange && self.relaxed(core, op, plan) {
             return;
         }
-        let strong = Some(access.scope);
-        let writes = self.site(core, position, strong, true, false);
-        let reads = self.site(core, position, strong, false, false);
         let (block, warp) = (core.place.block, core.place.warp);
         let how = (if access.order == Order::Weak { Order::Relaxed } else { access.order }, access.scope);
-        let pairs = self.pairs_of(core);
-        let noted = pairs.as_ref().is_some_and(|pairs| pairs.is_noted(position));
         // Lanes come one after the other, so that one may find what another left.
         let mut left: SmallVec<[(u64, u64); 4]> = SmallVec::new();
         let code = std::sync::Arc::clone(&core.code);
@@ -64,14 +62,51 @@ impl Race {
                 } else if noted {
                     self.note(core, position, memory, address, &actor, writes, true);
                 }
-                self.touch(memory, address, bytes, &actor, if writes_it { writes } else { reads });
+                let seen = if plan.observed { self.seen(memory, address, bytes) } else { None };
+                let mark = Mark {
+                    thread: actor.number,
+                    time: actor.time,
+                    site: if writes_it { writes } else { reads },
+                };
+                self.touch_as(memory, address, bytes, &actor, (mark, plan.flags), writes_it);
                 for piece in pieces(address, bytes) {
-                    self.strong_read((memory, piece), &actor, how, reads);
+                    self.strong_read((memory, piece), &actor, how, reads, seen);
                     if writes_it && let Some(actor) = self.actor(block, warp, lane) {
                         self.strong_write((memory, piece), &actor, how, writes, true);
                     }
                 }
             }
         }
+    }
+
+    /// Relaxed atomics where nobody has released anything that they could carry on, and their threads have not
+    /// passed a fence: they order nothing. False when it may be otherwise.
+    fn relaxed(&mut self, core: &Core<'_>, op: &Micro, plan: &Plan) -> bool {
+        let (block, warp) = (core.place.block, core.place.warp);
+        let access = &plan.access;
+        let orders = !matches!(access.order, Order::Weak | Order::Relaxed);
+        if orders || plan.noted || plan.observed || access.elements > 1 || !self.variables.is_empty() {
+            return false;
+        }
+        let state = self.block(block);
+        let fences = state.fenced.iter().any(Option::is_some)
+            || state.warps.get(warp as usize).is_none_or(|warp| warp.has_fences());
+        let Some(whole) = core.code.operations.get(op.x as usize) else { return false };
+        if fences {
+            return false;
+        }
+        let mut at = [0; LANES];
+        for lane in lanes(core.active) {
+            at[lane] = core.read(whole.source(0), lane);
+        }
+        if !self.warp_touches((block, warp), plan, (&at, core.active), true) {
+            return false;
+        }
+        // What comes after is not what was there before.
+        let time = self.tick();
+        if let Some(state) = self.block(block).warps.get_mut(warp as usize) {
+            state.time = time;
+        }
+        true
     }
 }

@@ -116,6 +116,30 @@ impl Clock {
         other.map_or(0, |other| other.of(thread.warp, thread.lane, self.copies))
     }
 
+    /// Up to when everything of the own block's threads is known.
+    #[inline(always)]
+    pub(super) fn floor(&self) -> u32 {
+        self.own.all
+    }
+
+    /// The same of a warp of the block.
+    #[inline(always)]
+    pub(super) fn warp_floor(&self, warp: u32) -> u32 {
+        self.own.warps.iter().find(|(at, _)| *at == warp).map_or(0, |(_, known)| known.all)
+    }
+
+    /// Whether nothing is known but of whole blocks' pasts.
+    pub(super) fn is_plain(&self) -> bool {
+        self.others.is_none() && self.own.warps.iter().all(|(warp, _)| *warp != self.copies)
+    }
+
+    /// Everything that all threads of a block did up to a time.
+    pub(super) fn of_block(block: u32, warps: u32, time: u32) -> Clock {
+        let mut clock = Clock::new(block, warps);
+        clock.own.all = time;
+        clock
+    }
+
     /// Learns of a thread's past up to a time.
     pub(crate) fn raise(&mut self, thread: Thread, time: u32) {
         let known = if thread.block == self.block {
@@ -128,18 +152,17 @@ impl Clock {
         }
     }
 
-    /// Learns of lanes of a warp of the own block; `whole` when they are all that it has.
-    pub(crate) fn raise_warp(&mut self, warp: u32, mask: u32, times: &[u32; LANES], whole: bool) {
+    /// Learns of lanes of a warp of the own block up to a time; `whole` when they are all that it has.
+    pub(crate) fn raise_warp(&mut self, warp: u32, mask: u32, time: u32, whole: bool) {
         let Some(known) = self.own.warp(warp) else { return };
-        let first = times[mask.trailing_zeros() as usize % LANES];
-        let lanes = || crate::exec::core::lanes(mask);
-        if whole && lanes().all(|lane| times[lane] == first) {
-            known.all = known.all.max(first);
-            known.lanes = None;
+        if whole {
+            if time >= known.all {
+                *known = OfWarp { all: time, lanes: None };
+            }
             return;
         }
-        for lane in lanes() {
-            known.raise(lane as u32, times[lane]);
+        for lane in crate::exec::core::lanes(mask) {
+            known.raise(lane as u32, time);
         }
     }
 

@@ -27,6 +27,17 @@ struct Piece {
     mark: Mark,
 }
 
+/// The largest elements that make up so many bytes, each aligned.
+fn elements(address: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
+    let (mut at, end) = (address, address.saturating_add(bytes));
+    std::iter::from_fn(move || {
+        let fits = |size: &u64| at.is_multiple_of(*size) && at.saturating_add(*size) <= end;
+        let size = [8, 4, 2, 1].into_iter().find(fits)?;
+        at += size;
+        Some((at - size, size))
+    })
+}
+
 impl Race {
     /// `cp.async`.
     pub(super) fn copy(&mut self, core: &mut Core<'_>, op: &Micro, position: usize, bytes: u64) {
@@ -62,15 +73,8 @@ impl Race {
 
     /// An access of many bytes, in pieces that lie in one page.
     fn range(&mut self, memory: Memory, address: u64, bytes: u64, actor: &Actor, mark: Mark, write: bool) {
-        let mut at = address;
-        let end = address.saturating_add(bytes);
-        while at < end {
-            let piece = [8, 4, 2, 1]
-                .into_iter()
-                .find(|&piece: &u64| at.is_multiple_of(piece) && at + piece <= end)
-                .unwrap_or(1);
-            self.touch_as(memory, at, piece, actor, mark, write);
-            at += piece;
+        for (at, size) in elements(address, bytes) {
+            self.touch_as(memory, at, size, actor, (mark, 0), write);
         }
     }
 
@@ -99,7 +103,7 @@ impl Race {
     /// All but the newest groups are done; `None` means everything.
     fn finish_copies(&mut self, block: u32, warp: u32, lane: usize, keep: Option<u64>) {
         let Some(state) = self.block(block).warps.get_mut(warp as usize) else { return };
-        let time = state.times[lane % 32];
+        let time = state.time;
         let copies = &mut state.lane(lane).copies;
         let mut done = Vec::new();
         while copies.groups.len() as u64 > keep.unwrap_or(0) {
@@ -115,19 +119,10 @@ impl Race {
 
     fn settle(&mut self, piece: &Piece, time: u32) {
         let Piece { memory, address, bytes, mark } = *piece;
-        let shadow = match memory {
-            Memory::Global => &mut self.global,
-            Memory::Shared(block) => &mut self.block(block).shadow,
-        };
-        for byte in address..address + bytes {
-            // Byte by byte the page would be split; the cells of four bytes that hold them serve as well.
-            let (at, size) = if bytes % 4 == 0 { (byte & !3, 4) } else { (byte, 1) };
-            if size == 4 && byte % 4 != 0 {
-                continue;
-            }
-            for cell in shadow.range(at, size).cells() {
-                shadow.settle(cell, mark, time);
-            }
+        let shadow = self.shadow(memory);
+        for (at, size) in elements(address, bytes) {
+            let range = shadow.range(at, size);
+            shadow.settle(range, mark, time);
         }
     }
 

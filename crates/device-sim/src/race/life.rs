@@ -5,6 +5,7 @@ use standstill_findings::Rule;
 use standstill_kernel_ir::Space;
 
 use super::observe::pieces;
+use super::records::marks;
 use super::shadow::Mark;
 use super::{Actor, Memory, Race};
 use crate::decode::code::Micro;
@@ -44,19 +45,11 @@ impl Race {
     /// Uses of a record that is being freed and that nothing orders before.
     fn check_freed(&mut self, memory: Memory, address: u64, actor: &Actor, mark: Mark) {
         let warps = self.warps;
-        let shadow = match memory {
-            Memory::Global => &mut self.global,
-            Memory::Shared(block) => &mut self.block(block).shadow,
-        };
-        let mut early = Vec::new();
-        for at in shadow.range(address, 4).cells() {
-            let cell = shadow.cell(at);
-            let (one, set) = shadow.readers(cell);
-            early.extend(one.filter(|&read| !actor.is_behind(read, warps)));
-            for readers in set {
-                early.extend(readers.marks().find(|&read| !actor.is_behind(read, warps)));
-            }
-        }
+        let shadow = self.shadow(memory);
+        let range = shadow.range(address, 4);
+        let behind = |read: &Mark| actor.is_behind(*read, warps);
+        let early: Vec<Mark> =
+            shadow.readers(range).filter_map(|entry| marks(entry).find(|read| !behind(read))).collect();
         for read in early {
             self.found(Rule::ReuseAfterFree, read, mark, None, memory, address);
         }

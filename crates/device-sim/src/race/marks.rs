@@ -1,41 +1,19 @@
 //! Values that are read, changed and written back, and what came in between.
 
-use std::sync::Arc;
-
 use standstill_findings::Rule;
 
-use super::pairs::Pairs;
 use super::shadow::{Mark, NOBODY};
 use super::{Actor, Memory, Race};
-use crate::decode::code::Origin;
 use crate::exec::core::Core;
 
 /// Most reads that a lane remembers.
 const MOST_READS: usize = 8;
 
 impl Race {
-    /// What the code of the running function writes back.
-    pub(super) fn pairs_of(&mut self, core: &Core<'_>) -> Option<Arc<Pairs>> {
-        let id = core.code.function.id.0;
-        let entry = self.pairs.entry(id).or_insert_with(|| {
-            let mut pairs = Pairs::build(&core.code.function);
-            let number = |origin: &Origin| match origin {
-                Origin::Instruction(id) => id.0,
-                Origin::Terminator(_) => u32::MAX,
-            };
-            pairs.positions = core.code.origins.iter().map(number).collect();
-            Arc::new(pairs)
-        });
-        Some(Arc::clone(entry))
-    }
-
     fn last_write(&mut self, memory: Memory, address: u64) -> Mark {
-        let shadow = match memory {
-            Memory::Global => &mut self.global,
-            Memory::Shared(block) => &mut self.block(block).shadow,
-        };
-        let cell = shadow.range(address & !3, 4).cells().next().map(|at| shadow.cell(at));
-        cell.map_or(Mark { thread: NOBODY, time: 0, site: 0 }, |cell| cell.write)
+        let shadow = self.shadow(memory);
+        let range = shadow.range(address & !3, 4);
+        shadow.last_write(range)
     }
 
     fn remember(&mut self, actor: &Actor, id: u32, memory: Memory, address: u64, seen: Mark) {

@@ -2,10 +2,11 @@
 
 use standstill_kernel_ir::{Access, FenceKind, MbarrierOperation, Op, Order, Scope, Space};
 
-use super::clock::Thread;
-use super::{Actor, Memory, Race, Site};
+use super::plan::{Plan, What};
+use super::shadow::Mark;
+use super::{Memory, Race};
 use crate::address::{self, Window};
-use crate::decode::code::{LANES, Micro, Origin, Slot};
+use crate::decode::code::{LANES, Micro, Origin};
 use crate::exec::core::{Core, Step, lanes};
 use crate::exec::memory::{addresses, element_bytes};
 
@@ -34,18 +35,16 @@ fn instruction(core: &Core<'_>, position: usize) -> Option<Op> {
 /// order need somebody who comes in between, and turns otherwise end only where loops go round.
 #[inline]
 pub(crate) fn before(core: &mut Core<'_>, op: &Micro, position: usize) -> bool {
-    let Some(what) = instruction(core, position) else { return false };
-    if matches!(what, Op::Arithmetic(_) | Op::Hint | Op::Shuffle(_) | Op::Vote(_) | Op::Call(_)) {
-        return false;
-    }
     let Some(mut race) = core.grid.race.take() else { return false };
-    race.before(core, op, position, what);
-    let strong = match what {
-        Op::Load(access) | Op::Store(access) => access.order != Order::Weak,
-        Op::Atomic { .. } => true,
-        _ => false,
-    };
-    let gives_way = strong && !core.spy.recording && race.gives_way();
+    let plan = race.plan(core, position);
+    match plan.what {
+        What::Nothing => {}
+        What::Load => race.elements(core, op, position, &plan, false),
+        What::Store => race.elements(core, op, position, &plan, true),
+        What::Atomic(operation) => race.atomic(core, op, position, &plan, operation),
+        What::Other => race.before(core, op, position),
+    }
+    let gives_way = plan.strong && !core.spy.recording && race.gives_way();
     core.grid.race = Some(race);
     gives_way
 }
@@ -53,21 +52,12 @@ pub(crate) fn before(core: &mut Core<'_>, op: &Micro, position: usize) -> bool {
 /// Sees an operation after it was executed.
 #[inline]
 pub(crate) fn after(core: &mut Core<'_>, op: &Micro, position: usize, step: Step) {
-    let Some(what) = instruction(core, position) else { return };
-    let matters = matches!(
-        what,
-        Op::Mbarrier { .. }
-            | Op::BulkCopy { .. }
-            | Op::AsyncStore { .. }
-            | Op::AsyncMbarrierArrive { .. }
-            | Op::Matrix(_)
-            | Op::WarpSync
-    );
-    if !matters || step != Step::Next {
-        return;
-    }
+    let Some(what) = core.grid.race.as_mut().and_then(|race| race.later) else { return };
     let Some(mut race) = core.grid.race.take() else { return };
-    race.after(core, op, position, what);
+    race.later = None;
+    if step == Step::Next {
+        race.after(core, op, position, what);
+    }
     core.grid.race = Some(race);
 }
 
@@ -82,11 +72,9 @@ impl Race {
         (self.draws >> 33).is_multiple_of(GIVES_WAY)
     }
 
-    fn before(&mut self, core: &mut Core<'_>, op: &Micro, position: usize, what: Op) {
+    fn before(&mut self, core: &mut Core<'_>, op: &Micro, position: usize) {
+        let Some(what) = instruction(core, position) else { return };
         match what {
-            Op::Load(access) => self.elements(core, op, position, &access, false),
-            Op::Store(access) => self.elements(core, op, position, &access, true),
-            Op::Atomic { access, operation } => self.atomic(core, op, position, &access, operation),
             Op::Fence { kind: FenceKind::Thread | FenceKind::AsyncProxy, scope, .. } => {
                 let site = self.site(core, position, None, false, false);
                 for lane in lanes(core.active) {
@@ -104,8 +92,10 @@ impl Race {
             Op::BulkCopy { .. } | Op::AsyncStore { .. } | Op::Matrix(_) => {
                 self.asynchronous(core, op, position, what);
             }
-            _ => {}
+            Op::WarpSync => {}
+            _ => return,
         }
+        self.later = Some(what);
     }
 
     fn after(&mut self, core: &mut Core<'_>, op: &Micro, position: usize, what: Op) {
@@ -157,14 +147,7 @@ impl Race {
         write: bool,
         copies: bool,
     ) -> u32 {
-        let key = (core.code.function.id.0, position as u32 * 4 + u32::from(write) * 2 + u32::from(copies));
-        let fresh = self.sites.len() as u32;
-        let number = *self.site_numbers.entry(key).or_insert(fresh);
-        if number == fresh {
-            let function = core.code.function.id.0;
-            self.sites.push(Site { function, position: position as u32, strong, write, copies });
-        }
-        number
+        self.site_at((core.code.function.id.0, position as u32), strong, write, copies)
     }
 
     /// The memory that an address is in.
@@ -186,61 +169,66 @@ impl Race {
     }
 
     /// Plain and strong loads and stores: one element of each lane.
-    fn elements(&mut self, core: &mut Core<'_>, op: &Micro, position: usize, access: &Access, write: bool) {
-        let handled =
-            matches!(access.space, Space::Global | Space::Shared | Space::SharedCluster | Space::Generic);
-        // The copy of an address that a vector overwrites is no access.
-        let (true, true, Some(bytes)) = (handled, op.c != Slot::NONE, element_bytes(access.ty)) else {
-            return;
-        };
-        let bytes = u64::from(bytes);
+    fn elements(&mut self, core: &mut Core<'_>, op: &Micro, position: usize, plan: &Plan, write: bool) {
+        let access = &plan.access;
         let at = addresses(core, op);
-        let pairs = self.pairs_of(core);
-        let guess = !write && pairs.as_ref().is_some_and(|pairs| pairs.is_guess(position));
-        let strong = match access.order {
-            Order::Weak => guess.then_some(Scope::Sys),
-            _ => Some(access.scope),
-        };
-        let site = self.site(core, position, strong, write, false);
         let mut active = core.active;
-        if write && access.order == Order::Weak {
+        if write && access.order == Order::Weak && !ascends(&at, active) {
             active = without_repeats(core, op, access, &at, active);
         }
         let (block, warp) = (core.place.block, core.place.warp);
-        let noted = pairs.as_ref().is_some_and(|pairs| pairs.is_noted(position));
-        let Some(mut actor) = self.actor(block, warp, active.trailing_zeros() as usize) else { return };
+        let place = (block, warp);
+        let together = !plan.noted && self.warp_touches(place, plan, (&at, active), write);
+        if together && access.order == Order::Weak {
+            return;
+        }
+        let site = if write { plan.writes } else { plan.reads };
         for lane in lanes(active) {
-            if lane as u32 != actor.thread.lane {
-                match self.same_warp(&actor, lane) {
-                    Some(next) => actor = next,
-                    None => return,
-                }
-            }
             let Some((memory, address)) = self.memory(block, access.space, at[lane]) else { continue };
-            if address % bytes != 0 {
+            if !address.is_multiple_of(plan.bytes) {
                 continue;
             }
-            if noted {
+            let Some(actor) = self.actor(block, warp, lane) else { return };
+            if plan.noted {
                 self.note(core, position, memory, address, &actor, site, write);
             }
-            self.touch(memory, address, bytes, &actor, site);
+            if !together {
+                let mark = Mark { thread: actor.number, time: actor.time, site };
+                self.touch_as(memory, address, plan.bytes, &actor, (mark, plan.flags), write);
+            }
             if access.order != Order::Weak {
                 let how = (access.order, access.scope);
-                for piece in pieces(address, bytes) {
+                let seen = if write { None } else { self.seen(memory, address, plan.bytes) };
+                for piece in pieces(address, plan.bytes) {
                     match write {
                         true => self.strong_write((memory, piece), &actor, how, site, false),
-                        false => self.strong_read((memory, piece), &actor, how, site),
+                        false => self.strong_read((memory, piece), &actor, how, site, seen),
                     }
                 }
             }
         }
     }
 
-    /// Another lane of the actor's warp.
-    pub(super) fn same_warp(&mut self, actor: &Actor, lane: usize) -> Option<Actor> {
-        let Thread { block, warp, .. } = actor.thread;
-        self.actor(block, warp, lane)
+    /// The strong write that stands at an address.
+    pub(super) fn seen(&mut self, memory: Memory, address: u64, bytes: u64) -> Option<Mark> {
+        let shadow = self.shadow(memory);
+        let range = shadow.range(address, bytes);
+        shadow.last_strong_write(range)
     }
+}
+
+/// Whether each active lane's address is above those of the lanes before it.
+#[inline(always)]
+fn ascends(at: &[u64; LANES], active: u32) -> bool {
+    if active == u32::MAX {
+        let mut falls = false;
+        for lane in 1..LANES {
+            falls |= at[lane] <= at[lane - 1];
+        }
+        return !falls;
+    }
+    let mut last = None;
+    lanes(active).all(|lane| last.replace(at[lane]).is_none_or(|last| last < at[lane]))
 }
 
 /// The locations that order goes through are pieces of four bytes.

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use standstill_kernel_ir::ssa::{Ssa, Uses, ValueDef, ValueId};
-use standstill_kernel_ir::{AtomicOperation, ControlFlow, Dominators, Function, Op};
+use standstill_kernel_ir::{AtomicOperation, ControlFlow, Dominators, Function, Op, Order};
 
 /// The reads and writes of a function that belong together, by instruction.
 #[derive(Debug, Default)]
@@ -11,6 +11,8 @@ pub(super) struct Pairs {
     noted: FxHashSet<u32>,
     /// Reads that a compare-and-swap checks.
     guesses: FxHashSet<u32>,
+    /// Atomics whose results nobody uses.
+    unobserved: FxHashSet<u32>,
     pub(super) positions: Vec<u32>,
 }
 
@@ -40,6 +42,11 @@ impl Pairs {
         self.positions.get(position).is_some_and(|id| self.guesses.contains(id))
     }
 
+    /// Whether somebody uses what the atomic at a position gives.
+    pub(super) fn is_observed(&self, position: usize) -> bool {
+        self.positions.get(position).is_none_or(|id| !self.unobserved.contains(id))
+    }
+
     pub(super) fn build(function: &Function) -> Pairs {
         let flow = ControlFlow::build(function);
         let dominators = Dominators::build(&flow);
@@ -49,8 +56,15 @@ impl Pairs {
         for (instruction, id) in function.instructions.iter().zip(0u32..) {
             let first = instruction.operands.start + u32::from(instruction.operands.destinations);
             let value = |source: u32| ssa.at(first + source);
+            if matches!(instruction.op, Op::Atomic { .. }) {
+                let results = instruction.operands.start..first;
+                if results.filter_map(|at| ssa.at(at)).all(|result| uses.of(result).is_empty()) {
+                    pairs.unobserved.insert(id);
+                }
+            }
             let update = match instruction.op {
-                Op::Store(access) if access.elements <= 1 => {
+                // Of weak accesses a race tells enough.
+                Op::Store(access) if access.elements <= 1 && access.order != Order::Weak => {
                     let from = value(1).map(|value| reads(function, &ssa, value)).unwrap_or_default();
                     Update { from, ..Update::default() }
                 }

@@ -56,7 +56,7 @@ impl Race {
         let Some(actor) = self.actor(block, warp, lane) else { return };
         let time = self.tick();
         if let Some(state) = self.block(block).warps.get_mut(warp as usize) {
-            state.set_time(1 << lane, time);
+            state.time = time;
         }
         let Some(phases) = self.phases.get_mut(&key) else { return };
         phases.arrived_at = Some(site);

@@ -3,15 +3,16 @@
 
 use rustc_hash::FxHashMap;
 
+use super::UNDER_WAY;
+pub(crate) use super::records::NOBODY;
+use super::records::{Entry, Memo, OBSERVER, Party, Record, Records, STRONG, marks};
+
 /// Bytes of a page.
 const PAGE: u64 = 1024;
 /// Bytes of a piece.
 const PIECE: u64 = 4;
-/// «Nobody», and «a set of readers».
-pub(crate) const NOBODY: u32 = u32::MAX;
-const SET: u32 = u32::MAX - 1;
-/// Most entries of a set of readers.
-const MOST_READERS: usize = 36;
+/// Pages at addresses below this are found without a search: those of shared memory.
+const NEAR: usize = 512;
 
 /// An access: the thread's number, its time, and the number of the place in the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,76 +23,34 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    const NONE: Mark = Mark { thread: NOBODY, time: 0, site: 0 };
+    pub(super) const NONE: Mark = Mark { thread: NOBODY, time: 0, site: 0 };
 }
 
-/// Lanes of a warp that read at one time.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Readers {
-    /// Number of the warp in the grid.
-    warp: u32,
-    time: u32,
-    mask: u32,
-    site: u32,
-}
-
-impl Readers {
-    pub(crate) fn marks(self) -> impl Iterator<Item = Mark> {
-        crate::exec::core::lanes(self.mask).map(move |lane| Mark {
-            thread: self.warp * 32 + lane as u32,
-            time: self.time,
-            site: self.site,
-        })
-    }
-}
-
-/// What is known of a piece or a byte. A set of readers stands in `read.time`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Cell {
-    pub(crate) write: Mark,
-    read: Mark,
-}
-
-const EMPTY: Cell = Cell { write: Mark::NONE, read: Mark::NONE };
-
-/// A page, by pieces or by bytes.
+/// A page, by pieces or by bytes: a word for each write, then one for each read.
 #[derive(Debug)]
 struct Page {
-    cells: Vec<Cell>,
+    words: Vec<u32>,
     shift: u32,
 }
 
 impl Page {
     fn new() -> Page {
-        Page { cells: vec![EMPTY; (PAGE / PIECE) as usize], shift: 2 }
+        Page { words: vec![0; 2 * (PAGE / PIECE) as usize], shift: 2 }
     }
 
-    fn by_bytes(&mut self, sets: &mut Vec<Vec<Readers>>) {
-        if self.shift == 0 {
-            return;
+    fn by_bytes(&mut self) {
+        if self.shift != 0 {
+            self.words = self.words.iter().flat_map(|&word| [word; PIECE as usize]).collect();
+            self.shift = 0;
         }
-        let mut cells = Vec::with_capacity(PAGE as usize);
-        for cell in &self.cells {
-            for byte in 0..PIECE {
-                let mut copy = *cell;
-                if byte > 0 && cell.read.thread == SET {
-                    sets.push(sets.get(cell.read.time as usize).cloned().unwrap_or_default());
-                    copy.read.time = sets.len() as u32 - 1;
-                }
-                cells.push(copy);
-            }
-        }
-        *self = Page { cells, shift: 0 };
     }
-}
 
-/// The shadow of a memory.
-#[derive(Debug, Default)]
-pub(crate) struct Shadow {
-    index: FxHashMap<u64, u32>,
-    pages: Vec<Page>,
-    sets: Vec<Vec<Readers>>,
-    last: Option<(u64, u32)>,
+    /// The words of writes and of reads in a range.
+    #[inline(always)]
+    fn cells(&mut self, start: usize, end: usize) -> Option<(&mut [u32], &mut [u32])> {
+        let (writes, reads) = self.words.split_at_mut_checked((PAGE as usize) >> self.shift)?;
+        Some((writes.get_mut(start..end)?, reads.get_mut(start..end)?))
+    }
 }
 
 /// The cells of an access: a page and a range in it.
@@ -102,35 +61,83 @@ pub(crate) struct Range {
     end: u32,
 }
 
-impl Range {
-    pub(crate) fn cells(self) -> impl Iterator<Item = (u32, u32)> {
-        (self.start..self.end).map(move |cell| (self.page, cell))
-    }
+/// Two accesses that nothing orders, as the shadow sees it: the lane of the later one, and what was there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clash {
+    pub(super) lane: u32,
+    pub(super) old: Mark,
+    /// Of the first of the pieces that were accessed together.
+    pub(super) address: u64,
+}
+
+/// What lanes do to neighbouring pieces.
+pub(super) struct Access<'a> {
+    pub(super) party: &'a Party,
+    pub(super) write: bool,
+    /// What the same thread did before is in order, as it is but for copies.
+    pub(super) own: bool,
+    /// The lane of each piece, and the lanes that access it, counted from that one.
+    pub(super) leaders: &'a [u32],
+    pub(super) lanes: u32,
+}
+
+/// The shadow of a memory.
+#[derive(Debug, Default)]
+pub(crate) struct Shadow {
+    near: Vec<u32>,
+    far: FxHashMap<u64, u32>,
+    pages: Vec<Page>,
+    records: Records,
+    last: Option<(u64, u32)>,
 }
 
 impl Shadow {
-    /// The cells of `bytes` bytes at an address; they must not cross the end of a page, which aligned elements
-    /// never do.
+    /// Forgets all, and keeps its room.
+    pub(super) fn clear(&mut self) {
+        for page in &mut self.pages {
+            page.words.fill(0);
+        }
+        self.records.clear();
+    }
+
+    #[inline]
+    fn page(&mut self, number: u64) -> u32 {
+        if let Some((last, page)) = self.last
+            && last == number
+        {
+            return page;
+        }
+        let fresh = self.pages.len() as u32;
+        let place = if number < NEAR as u64 {
+            if self.near.len() <= number as usize {
+                self.near.resize(number as usize + 1, u32::MAX);
+            }
+            self.near.get_mut(number as usize)
+        } else {
+            Some(self.far.entry(number).or_insert(u32::MAX))
+        };
+        let page = match place {
+            Some(page) if *page != u32::MAX => *page,
+            Some(page) => {
+                *page = fresh;
+                self.pages.push(Page::new());
+                fresh
+            }
+            None => 0,
+        };
+        self.last = Some((number, page));
+        page
+    }
+
+    /// The cells of `bytes` bytes at an address, up to the end of the page.
     #[inline]
     pub(crate) fn range(&mut self, address: u64, bytes: u64) -> Range {
-        let number = address / PAGE;
-        let page = match self.last {
-            Some((last, page)) if last == number => page,
-            _ => {
-                let fresh = self.pages.len() as u32;
-                let page = *self.index.entry(number).or_insert(fresh);
-                if page == fresh {
-                    self.pages.push(Page::new());
-                }
-                self.last = Some((number, page));
-                page
-            }
-        };
+        let page = self.page(address / PAGE);
         let offset = address % PAGE;
         let mut shift = 2;
         if let Some(of) = self.pages.get_mut(page as usize) {
             if !(offset | bytes).is_multiple_of(PIECE) {
-                of.by_bytes(&mut self.sets);
+                of.by_bytes();
             }
             shift = of.shift;
         }
@@ -138,110 +145,227 @@ impl Shadow {
         Range { page, start: (offset >> shift) as u32, end: end as u32 }
     }
 
+    /// How many elements from an address on, each of so many bytes, lie in one page and take one cell each.
     #[inline]
-    pub(crate) fn cell(&self, (page, cell): (u32, u32)) -> Cell {
-        self.pages.get(page as usize).and_then(|page| page.cells.get(cell as usize)).copied().unwrap_or(EMPTY)
+    pub(super) fn row(&mut self, address: u64, bytes: u64, count: usize) -> (Range, usize) {
+        let fit = ((PAGE - address % PAGE) / bytes).max(1).min(count as u64);
+        let range = self.range(address, fit * bytes);
+        match range.end - range.start {
+            cells if u64::from(cells) == fit => (range, fit as usize),
+            _ => (self.range(address, bytes), 1),
+        }
     }
 
-    fn cell_mut(&mut self, (page, cell): (u32, u32)) -> Option<&mut Cell> {
-        self.pages.get_mut(page as usize)?.cells.get_mut(cell as usize)
+    fn words(&self, range: Range) -> impl Iterator<Item = (u32, u32)> {
+        let page = self.pages.get(range.page as usize);
+        let half = page.map_or(0, |page| page.words.len() / 2);
+        (range.start..range.end).filter_map(move |cell| {
+            let words = &page?.words;
+            Some((*words.get(cell as usize)?, *words.get(half + cell as usize)?))
+        })
+    }
+
+    /// The last write of the first cell.
+    pub(super) fn last_write(&self, range: Range) -> Mark {
+        let first = self.words(range).next().map_or(0, |(write, _)| write);
+        self.records.entries(first).flat_map(marks).next().unwrap_or(Mark::NONE)
+    }
+
+    /// The last write, when it was a strong one.
+    #[inline]
+    pub(super) fn last_strong_write(&self, range: Range) -> Option<Mark> {
+        let first = self.words(range).next().map_or(0, |(write, _)| write);
+        let strong = self.records.of(first).site & STRONG != 0;
+        if strong { self.records.entries(first).flat_map(marks).next() } else { None }
     }
 
     /// The readers since the last write.
-    pub(crate) fn readers(&self, cell: Cell) -> (Option<Mark>, &[Readers]) {
-        match cell.read.thread {
-            NOBODY => (None, &[]),
-            SET => (None, self.sets.get(cell.read.time as usize).map_or(&[], Vec::as_slice)),
-            _ => (Some(cell.read), &[]),
-        }
+    pub(super) fn readers(&self, range: Range) -> impl Iterator<Item = Entry> {
+        self.words(range).flat_map(|(_, read)| self.records.entries(read))
     }
 
-    /// Notes a write, which the reads before it are behind.
-    pub(crate) fn write(&mut self, at: (u32, u32), mark: Mark) {
-        let Some(cell) = self.cell_mut(at) else { return };
-        let read = cell.read;
-        *cell = Cell { write: mark, read: Mark::NONE };
-        if read.thread == SET
-            && let Some(set) = self.sets.get_mut(read.time as usize)
-        {
-            set.clear();
-            // The set stays the cell's.
-            if let Some(cell) = self.cell_mut(at) {
-                cell.read = read;
+    /// Changes the time of the last write of cells if it is still this one.
+    pub(crate) fn settle(&mut self, range: Range, old: Mark, time: u32) {
+        let Some(page) = self.pages.get_mut(range.page as usize) else { return };
+        let Some((writes, _)) = page.cells(range.start as usize, range.end as usize) else { return };
+        for word in writes {
+            let found = self.records.entries(*word).next();
+            if let Some((record, lane)) = found
+                && marks((record, lane)).next() == Some(old)
+            {
+                *word = self.records.changed(Record { time, ..record }) << 5 | lane;
             }
         }
     }
 
-    /// Changes the time of the last write if it is still this one.
-    pub(crate) fn settle(&mut self, at: (u32, u32), old: Mark, time: u32) {
-        if let Some(cell) = self.cell_mut(at)
-            && cell.write == old
-        {
-            cell.write.time = time;
-        }
-    }
-
-    /// Notes a read. `ordered` says whether an earlier access is behind the reader.
+    /// Makes room for what an access leaves.
     #[inline]
-    pub(crate) fn read(&mut self, at: (u32, u32), mark: Mark, ordered: impl Fn(Mark) -> bool) {
-        let Some(cell) = self.cell_mut(at) else { return };
-        let read = cell.read;
-        if read.thread == NOBODY || read.thread == mark.thread {
-            cell.read = mark;
-            return;
+    pub(super) fn tidy(&mut self) {
+        if self.records.are_many() {
+            self.records.keep(self.pages.iter().flat_map(|page| &page.words));
         }
-        if read.thread != SET {
-            if ordered(read) {
-                cell.read = mark;
-                return;
-            }
-            let set = self.sets.len() as u32;
-            if let Some(cell) = self.cell_mut(at) {
-                cell.read = Mark { thread: SET, time: set, site: 0 };
-            }
-            let one = |mark: Mark| Readers {
-                warp: mark.thread / 32,
-                time: mark.time,
-                mask: 1 << (mark.thread % 32),
-                site: mark.site,
-            };
-            self.sets.push(vec![one(read)]);
-            self.add(set, mark, ordered);
-            return;
-        }
-        self.add(read.time, mark, ordered);
     }
 
-    fn add(&mut self, set: u32, mark: Mark, ordered: impl Fn(Mark) -> bool) {
-        let Some(set) = self.sets.get_mut(set as usize) else { return };
-        let (warp, bit) = (mark.thread / 32, 1 << (mark.thread % 32));
-        if let Some(last) = set.last_mut()
-            && last.warp == warp
-            && last.time == mark.time
-        {
-            (last.mask, last.site) = (last.mask | bit, mark.site);
+    /// Checks an access against what was there before, and remembers it. `behind` says whether what a mark stands
+    /// for is behind a lane.
+    #[inline]
+    pub(super) fn touch(
+        &mut self,
+        range: Range,
+        access: &Access<'_>,
+        memo: &mut Memo,
+        behind: &impl Fn(Mark, u32) -> bool,
+        met: &mut Vec<Clash>,
+    ) {
+        let Some(page) = self.pages.get_mut(range.page as usize) else { return };
+        let Some((writes, reads)) = page.cells(range.start as usize, range.end as usize) else { return };
+        let count = writes.len().min(access.leaders.len());
+        let (Some(writes), Some(reads), Some(leaders)) =
+            (writes.get_mut(..count), reads.get_mut(..count), access.leaders.get(..count))
+        else {
             return;
+        };
+        let touch = Touch { records: &mut self.records, access, memo, behind };
+        if count > 1 && are_alike(writes, leaders) && are_alike(reads, leaders) {
+            touch.all(writes, reads, leaders, met);
+        } else {
+            touch.each(writes, reads, leaders, met);
         }
-        let mut index = 0;
-        while let Some(entry) = set.get_mut(index) {
-            if entry.warp == warp {
-                entry.mask &= !bit;
+    }
+}
+
+/// Whether words are of one record, and each stands to its lane as the first does.
+#[inline(always)]
+fn are_alike(words: &[u32], leaders: &[u32]) -> bool {
+    let (Some(&first), Some(&leader)) = (words.first(), leaders.first()) else { return false };
+    let low = if first == 0 { 0 } else { 31 };
+    let mut differ = 0;
+    for (&word, &lane) in words.iter().zip(leaders) {
+        differ |= (word ^ first) & !31;
+        differ |= (word.wrapping_sub(lane) ^ first.wrapping_sub(leader)) & low;
+    }
+    differ == 0
+}
+
+/// An access on its way.
+struct Touch<'a, 'b, F> {
+    records: &'a mut Records,
+    access: &'a Access<'b>,
+    memo: &'a mut Memo,
+    behind: &'a F,
+}
+
+impl<F: Fn(Mark, u32) -> bool> Touch<'_, '_, F> {
+    /// Words that stand alike.
+    #[inline(always)]
+    fn all(mut self, writes: &mut [u32], reads: &mut [u32], leaders: &[u32], met: &mut Vec<Clash>) {
+        let (Some(&write), Some(&read), Some(&leader)) = (writes.first(), reads.first(), leaders.first())
+        else {
+            return;
+        };
+        let fine = self.are_fine(write, leader) && (!self.access.write || self.are_fine(read, leader));
+        if !fine || self.is_strong_write() {
+            return self.each(writes, reads, leaders, met);
+        }
+        if self.access.write {
+            let record = self.records.alone(self.access.party, self.access.lanes) << 5;
+            for (word, &lane) in writes.iter_mut().zip(leaders) {
+                *word = record | lane;
             }
-            let lane = entry.mask.trailing_zeros();
-            let first = Mark { thread: entry.warp * 32 + lane % 32, time: entry.time, site: entry.site };
-            if entry.mask == 0 || (entry.warp != warp && entry.mask.count_ones() == 1 && ordered(first)) {
-                set.swap_remove(index);
+            if read != 0 {
+                reads.fill(0);
+            }
+        } else {
+            let word = self.read(read, leader);
+            if word != read {
+                let distance = word.wrapping_sub(leader);
+                for (read, &lane) in reads.iter_mut().zip(leaders) {
+                    *read = (word & !31) | (lane.wrapping_add(distance) & 31);
+                }
+            }
+        }
+    }
+
+    /// Words that stand each for itself.
+    fn each(mut self, writes: &mut [u32], reads: &mut [u32], leaders: &[u32], met: &mut Vec<Clash>) {
+        for ((write, read), &leader) in writes.iter_mut().zip(reads).zip(leaders) {
+            if !self.are_fine(*write, leader) {
+                self.look(*write, leader, self.observes(*read, leader), met);
+            }
+            if !self.access.write {
+                *read = self.read(*read, leader);
+                continue;
+            }
+            if !self.are_fine(*read, leader) {
+                self.look(*read, leader, false, met);
+            }
+            if self.is_strong_write() {
+                let (party, behind) = (self.access.party, self.behind);
+                let all_behind = |entry: Entry| marks(entry).all(|mark| behind(mark, leader));
+                (*write, *read) = self.records.with_strong_write(party, (*write, *read, leader), all_behind);
             } else {
-                index += 1;
+                *write = self.records.alone(self.access.party, self.access.lanes) << 5 | leader;
+                *read = 0;
             }
         }
-        if set.len() >= MOST_READERS {
-            // Which one goes does not matter much; the oldest is the likeliest to be behind a later write.
-            let oldest = (0..set.len()).min_by_key(|&at| set.get(at).map_or(0, |entry| entry.time));
-            if let Some(oldest) = oldest {
-                set.swap_remove(oldest);
+    }
+
+    #[inline(always)]
+    fn is_strong_write(&self) -> bool {
+        self.access.write && self.access.party.site & STRONG != 0
+    }
+
+    /// Whether a strong read of the last write is behind the lane (ISA, «Causality Order»: who has seen a write has
+    /// it behind it, though not what was before that).
+    #[cold]
+    fn observes(&self, reads: u32, leader: u32) -> bool {
+        self.records.entries(reads).any(|entry| self.is_observer_behind(entry, leader))
+    }
+
+    fn is_observer_behind(&self, entry: Entry, leader: u32) -> bool {
+        entry.0.site & OBSERVER != 0 && marks(entry).any(|mark| (self.behind)(mark, leader))
+    }
+
+    /// Whether the entry is one that a glance shows to be in order.
+    #[inline(always)]
+    fn is_in_order(&self, (record, lane): Entry, leader: u32) -> bool {
+        let party = self.access.party;
+        party.covers(&record)
+            || party.means(&record)
+            || (record.warp == party.warp
+                && self.access.own
+                && lane == leader
+                && self.access.lanes == 1
+                && record.lanes == 1
+                && record.time != UNDER_WAY)
+    }
+
+    #[inline(always)]
+    fn are_fine(&self, word: u32, leader: u32) -> bool {
+        word == 0 || self.records.entries(word).all(|entry| self.is_in_order(entry, leader))
+    }
+
+    /// Looks at each thread by itself. `observed` says that the last write was seen.
+    #[cold]
+    fn look(&self, word: u32, leader: u32, observed: bool, met: &mut Vec<Clash>) {
+        for lane in crate::exec::core::lanes(self.access.lanes.rotate_left(leader)) {
+            let lane = lane as u32;
+            let mut observed = observed;
+            for entry in self.records.entries(word) {
+                let seen = observed && entry.0.site & STRONG != 0;
+                if !seen && !self.access.party.means(&entry.0) {
+                    let unordered = |mark: &Mark| mark.time == UNDER_WAY || !(self.behind)(*mark, lane);
+                    met.extend(marks(entry).find(unordered).map(|old| Clash { lane, old, address: 0 }));
+                }
+                observed |= self.is_observer_behind(entry, lane);
             }
         }
-        set.push(Readers { warp, time: mark.time, mask: bit, site: mark.site });
+    }
+
+    #[inline(always)]
+    fn read(&mut self, old: u32, leader: u32) -> u32 {
+        let (access, behind) = (self.access, self.behind);
+        let all_behind = |entry: Entry| marks(entry).all(|mark| behind(mark, leader));
+        self.records.with_reader(self.memo, access.party, (old, leader, access.lanes), all_behind)
     }
 }

@@ -20,8 +20,6 @@ const MOST_HINTS: usize = 48;
 #[derive(Debug, Default)]
 pub(crate) struct Variable {
     released: SmallVec<[Released; 1]>,
-    /// What the last writer knew, whether it released it or not.
-    would: Option<(Arc<Clock>, Mark)>,
 }
 
 #[derive(Debug, Clone)]
@@ -52,17 +50,17 @@ fn acquires(order: Order) -> bool {
 }
 
 impl Race {
-    /// A strong read of a location.
+    /// A strong read of a location; `seen` is the strong write that stands there, if one does and the value is
+    /// looked at.
     pub(super) fn strong_read(
         &mut self,
         key: (super::Memory, u64),
         actor: &Actor,
         (order, scope): (Order, Scope),
         site: u32,
+        seen: Option<Mark>,
     ) {
-        let Some(variable) = self.variables.get(&key) else { return };
-        let released = variable.released.clone();
-        let would = variable.would.clone();
+        let released = self.variables.get(&key).map(|variable| variable.released.clone()).unwrap_or_default();
         let own = actor.thread.block;
         let (warp, lane) = (actor.thread.warp, actor.thread.lane as usize);
         for entry in &released {
@@ -91,10 +89,14 @@ impl Race {
                 }
             }
         }
-        if let Some((clock, mark)) = would
+        if let Some(mark) = seen
             && mark.thread != actor.number
             && !actor.is_behind(mark, self.warps)
         {
+            let writer = thread_of(mark.thread, self.warps);
+            let of = self.blocks.get(&writer.block).and_then(|state| state.warps.get(writer.warp as usize));
+            let clock = of.map(|of| Arc::clone(of.clock(writer.lane as usize)));
+            let clock = clock.unwrap_or_else(|| Arc::new(Clock::new(writer.block, self.warps)));
             self.hint(own, Rule::MissingRelease, mark.site, &clock, Some(mark), site);
         }
     }
@@ -130,15 +132,18 @@ impl Race {
                 (own, None) => own,
             }
         };
-        let known = Arc::clone(state.clock(lane));
         // What comes after is not what was there before.
-        state.set_time(1 << lane, time);
+        state.time = time;
+        let Some((clock, scope, site)) = released else {
+            if !rmw {
+                self.variables.remove(&key);
+            }
+            return;
+        };
         let variable = self.variables.entry(key).or_default();
         if !rmw {
             variable.released.clear();
         }
-        variable.would = Some((known, Mark { thread: actor.number, time: actor.time, site }));
-        let Some((clock, scope, site)) = released else { return };
         let wide = scope >= Scope::Gpu;
         let same = |entry: &&mut Released| entry.scope == scope && (wide || entry.block == own);
         match variable.released.iter_mut().find(same) {
@@ -182,7 +187,7 @@ impl Race {
         }
         clock.raise(actor.thread, actor.time);
         state.lane(lane).fence = Some((Arc::new(clock.clone()), scope, site));
-        state.set_time(1 << lane, time);
+        state.time = time;
         if scope >= Scope::Gpu {
             match &mut self.block(own).fenced[1] {
                 Some(known) => known.join(&clock),

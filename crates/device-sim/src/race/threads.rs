@@ -16,7 +16,8 @@ use crate::exec::core::lanes;
 pub(super) struct WarpState {
     /// Lanes that it has.
     pub(super) mask: u32,
-    pub(super) times: [u32; LANES],
+    /// Of what its lanes do now. One that stands still in the meantime may well pass on with the others.
+    pub(super) time: u32,
     /// One for all lanes, or one for each.
     clocks: SmallVec<[Arc<Clock>; 1]>,
     pub(super) lanes: Vec<LaneState>,
@@ -41,7 +42,7 @@ impl WarpState {
     pub(super) fn new(clock: &Arc<Clock>, count: u32, time: u32) -> WarpState {
         WarpState {
             mask: u32::MAX >> (LANES as u32 - count.clamp(1, 32)),
-            times: [time; LANES],
+            time,
             clocks: SmallVec::from_iter([Arc::clone(clock)]),
             lanes: Vec::new(),
         }
@@ -67,10 +68,15 @@ impl WarpState {
         }
     }
 
-    pub(super) fn set_time(&mut self, mask: u32, time: u32) {
-        for lane in lanes(mask) {
-            self.times[lane % LANES] = time;
-        }
+    /// Whether all its lanes know the same.
+    #[inline(always)]
+    pub(super) fn knows_alike(&self) -> bool {
+        self.clocks.len() == 1
+    }
+
+    /// Whether a lane has passed a fence.
+    pub(super) fn has_fences(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.fence.is_some())
     }
 
     /// What is known together by lanes, with their own past.
@@ -93,7 +99,7 @@ impl WarpState {
             }
         }
         if let Some(joined) = &mut joined {
-            joined.raise_warp(warp, mask, &self.times, mask == self.mask);
+            joined.raise_warp(warp, mask, self.time, mask == self.mask);
         }
         joined
     }

@@ -1,0 +1,322 @@
+//! What the shadow's words stand for: which lanes of which warp accessed memory, when, and where in the code.
+//!
+//! A word is the number of a record and a lane. The record's lanes are counted from that lane, so that one record
+//! serves all pieces that the lanes of a warp access in the same manner, each its own.
+
+use super::shadow::Mark;
+
+/// «Nobody».
+pub(crate) const NOBODY: u32 = u32::MAX;
+/// Set in a record's site where the access is strong, and where its scope takes in other blocks.
+pub(super) const STRONG: u32 = 1 << 31;
+pub(super) const WIDE: u32 = 1 << 30;
+/// Set where it has seen the value that the last write left: a strong read, or an atomic.
+pub(super) const OBSERVER: u32 = 1 << 29;
+const FLAGS: u32 = STRONG | WIDE | OBSERVER;
+/// Most sets of lanes of one piece's readers.
+const MOST_READERS: usize = 36;
+/// Records that are made before the first ones are looked through.
+const FIRST_LIMIT: usize = 1 << 12;
+
+/// Lanes of a warp that accessed memory at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Record {
+    /// Number of the warp in the grid.
+    pub(super) warp: u32,
+    pub(super) time: u32,
+    /// Counted from the word's lane.
+    pub(super) lanes: u32,
+    /// Place in the code, and [`STRONG`], [`WIDE`] and [`OBSERVER`].
+    pub(super) site: u32,
+    /// The word of others who read as well, its lane counted from this one's.
+    pub(super) rest: u32,
+}
+
+/// A record and the lane that its lanes are counted from.
+pub(super) type Entry = (Record, u32);
+
+/// How strong an access is: whoever may meet it unordered may meet a stronger one.
+#[inline(always)]
+pub(super) fn strength(site: u32) -> u32 {
+    site >> 30
+}
+
+/// The marks of an entry's lanes.
+pub(super) fn marks((record, lane): Entry) -> impl Iterator<Item = Mark> {
+    crate::exec::core::lanes(record.lanes.rotate_left(lane)).map(move |lane| Mark {
+        thread: record.warp * 32 + lane as u32,
+        time: record.time,
+        site: record.site & !FLAGS,
+    })
+}
+
+/// Whoever accesses memory, for the records: lanes that know the same.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Party {
+    pub(super) warp: u32,
+    pub(super) time: u32,
+    pub(super) site: u32,
+    /// The warps of the block.
+    pub(super) first_warp: u32,
+    pub(super) warps: u32,
+    /// Up to when everything of the block's threads, and of the warp's, is behind.
+    pub(super) floor: u32,
+    pub(super) warp_floor: u32,
+    /// What all threads of the block have behind them concerns nobody any more: the memory is theirs alone.
+    pub(super) settled: bool,
+}
+
+impl Party {
+    /// Whether the accesses of a record are behind, as far as a glance tells.
+    #[inline(always)]
+    pub(super) fn covers(&self, record: &Record) -> bool {
+        (record.time <= self.floor && record.warp.wrapping_sub(self.first_warp) < self.warps)
+            || (record.warp == self.warp && record.time <= self.warp_floor)
+    }
+
+    /// Whether all that may still come is behind the accesses of a record.
+    #[inline(always)]
+    fn is_settled(&self, record: &Record) -> bool {
+        self.settled && record.time <= self.floor && record.warp.wrapping_sub(self.first_warp) < self.warps
+    }
+
+    /// Whether this access stands for one of a record that is behind it: who would meet that one unordered meets
+    /// this one so as well.
+    #[inline(always)]
+    fn stands_for(&self, record: &Record) -> bool {
+        strength(record.site) >= strength(self.site)
+            && (record.site & OBSERVER == 0 || self.site & STRONG != 0)
+    }
+
+    /// Whether both accesses are strong and their scopes take in each other.
+    #[inline(always)]
+    pub(super) fn means(&self, record: &Record) -> bool {
+        let both = self.site & record.site;
+        both & WIDE != 0 || (both & STRONG != 0 && record.warp.wrapping_sub(self.first_warp) < self.warps)
+    }
+}
+
+/// What became of a word when somebody else read as well; the same for words that stand alike.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Memo {
+    old: u32,
+    lanes: u32,
+    new: u32,
+}
+
+/// Records that stay.
+type Kept = smallvec::SmallVec<[Record; 8]>;
+
+/// The records of a shadow.
+#[derive(Debug)]
+pub(super) struct Records {
+    all: Vec<Record>,
+    free: Vec<u32>,
+    limit: usize,
+    last: u32,
+}
+
+impl Default for Records {
+    fn default() -> Records {
+        Records { all: vec![Record::default()], free: Vec::new(), limit: FIRST_LIMIT, last: 0 }
+    }
+}
+
+/// A word with its lane counted from another lane.
+#[inline(always)]
+fn counted_from(word: u32, lane: u32) -> u32 {
+    (word & !31) | (word.wrapping_sub(lane) & 31)
+}
+
+impl Records {
+    /// Forgets all.
+    pub(super) fn clear(&mut self) {
+        self.all.truncate(1);
+        self.free.clear();
+        (self.limit, self.last) = (FIRST_LIMIT, 0);
+    }
+
+    #[inline(always)]
+    pub(super) fn of(&self, word: u32) -> Record {
+        self.all.get((word >> 5) as usize).copied().unwrap_or_default()
+    }
+
+    fn push(&mut self, record: Record) -> u32 {
+        if let Some(index) = self.free.pop() {
+            if let Some(place) = self.all.get_mut(index as usize) {
+                *place = record;
+            }
+            return index;
+        }
+        self.all.push(record);
+        self.all.len() as u32 - 1
+    }
+
+    /// The record of lanes alone.
+    #[inline]
+    pub(super) fn alone(&mut self, party: &Party, lanes: u32) -> u32 {
+        self.changed(Record { warp: party.warp, time: party.time, lanes, site: party.site, rest: 0 })
+    }
+
+    /// A record like this; the newest is used again.
+    #[inline]
+    pub(super) fn changed(&mut self, record: Record) -> u32 {
+        if self.last != 0 && self.all.get(self.last as usize) == Some(&record) {
+            return self.last;
+        }
+        self.last = self.push(record);
+        self.last
+    }
+
+    /// The entries that a word stands for.
+    pub(super) fn entries(&self, word: u32) -> impl Iterator<Item = Entry> {
+        let mut rest = word;
+        std::iter::from_fn(move || {
+            if rest == 0 {
+                return None;
+            }
+            let (record, lane) = (self.of(rest), rest & 31);
+            rest = if record.rest == 0 { 0 } else { counted_from(record.rest, lane.wrapping_neg()) };
+            Some((record, lane))
+        })
+    }
+
+    /// The word of a piece after `lanes`, counted from `lane`, have read it as well. `behind` says whether all of
+    /// an entry is behind the reader.
+    #[inline]
+    pub(super) fn with_reader(
+        &mut self,
+        memo: &mut Memo,
+        party: &Party,
+        (old, lane, lanes): (u32, u32, u32),
+        behind: impl Fn(Entry) -> bool,
+    ) -> u32 {
+        if old == 0 {
+            return self.alone(party, lanes) << 5 | lane;
+        }
+        let key = counted_from(old, lane);
+        if memo.old != key || memo.lanes != lanes {
+            *memo = Memo { old: key, lanes, new: self.read(party, (old, lane, lanes), behind) };
+        }
+        counted_from(memo.new, lane.wrapping_neg())
+    }
+
+    /// The new word, its lane counted from the reader's.
+    fn read(
+        &mut self,
+        party: &Party,
+        (old, lane, lanes): (u32, u32, u32),
+        behind: impl Fn(Entry) -> bool,
+    ) -> u32 {
+        let mut kept = Kept::new();
+        let mut mine = lanes;
+        let mut changed = false;
+        for (record, at) in self.entries(old) {
+            let others = record.lanes.rotate_left(at.wrapping_sub(lane) & 31);
+            let mut record = Record { lanes: others, ..record };
+            if record.warp == party.warp {
+                let alike = (record.site ^ party.site) & FLAGS == 0;
+                if record.time == party.time && alike && others & lanes == lanes {
+                    return counted_from(old, lane);
+                }
+                if record.time == party.time && record.site == party.site {
+                    mine |= others;
+                    changed = true;
+                    continue;
+                }
+                if party.stands_for(&record) {
+                    record.lanes &= !lanes;
+                    changed |= record.lanes != others;
+                }
+            }
+            let over = (party.covers(&record) || behind((record, lane))) && party.stands_for(&record);
+            if record.lanes == 0 || over {
+                changed = true;
+            } else {
+                kept.push(record);
+            }
+        }
+        let rest =
+            if changed || kept.len() >= MOST_READERS { self.chain(kept) } else { counted_from(old, lane) };
+        if rest == 0 {
+            return self.alone(party, mine) << 5;
+        }
+        let record = Record { warp: party.warp, time: party.time, lanes: mine, site: party.site, rest };
+        self.push(record) << 5
+    }
+
+    /// A word of these records, whose lanes are counted from that of the word.
+    fn chain(&mut self, mut kept: Kept) -> u32 {
+        kept.truncate(MOST_READERS - 1);
+        kept.iter().rev().fold(0, |rest, record| self.push(Record { rest, ..*record }) << 5)
+    }
+
+    /// The words of a piece's writes and reads after a strong write of a lane, which others may meet unordered: what
+    /// was weaker is still to be looked at.
+    pub(super) fn with_strong_write(
+        &mut self,
+        party: &Party,
+        (writes, reads, lane): (u32, u32, u32),
+        behind: impl Fn(Entry) -> bool,
+    ) -> (u32, u32) {
+        let atomic = party.site & OBSERVER != 0;
+        let is_over = |(record, at): Entry, last: bool| {
+            let stands = strength(record.site) >= strength(party.site);
+            party.is_settled(&record)
+                || (stands
+                    && (party.covers(&record)
+                        || (last && atomic && party.means(&record))
+                        || behind((record, at))))
+        };
+        let first = self.of(writes);
+        if reads == 0 && (writes == 0 || (first.rest == 0 && is_over((first, writes & 31), true))) {
+            return (self.alone(party, 1) << 5 | lane, 0);
+        }
+        let mut kept = Kept::new();
+        let mut last = true;
+        for (record, at) in self.entries(writes) {
+            if !is_over((record, at), std::mem::take(&mut last)) {
+                kept.push(Record { lanes: record.lanes.rotate_left(at.wrapping_sub(lane) & 31), ..record });
+            }
+        }
+        let rest = self.chain(kept);
+        let record = Record { warp: party.warp, time: party.time, lanes: 1, site: party.site, rest };
+        let write = if rest == 0 { self.alone(party, 1) } else { self.push(record) };
+        let mut kept = Kept::new();
+        for (record, at) in self.entries(reads) {
+            if !is_over((record, at), false) {
+                let lanes = record.lanes.rotate_left(at.wrapping_sub(lane) & 31);
+                kept.push(Record { lanes, site: record.site & !OBSERVER, ..record });
+            }
+        }
+        let read = self.chain(kept);
+        (write << 5 | lane, if read == 0 { 0 } else { read | lane })
+    }
+
+    /// Whether it is time to look for records that nothing stands for any more.
+    #[inline(always)]
+    pub(super) fn are_many(&self) -> bool {
+        self.all.len() >= self.limit && self.free.is_empty()
+    }
+
+    /// Frees all records but those of these words.
+    pub(super) fn keep<'w>(&mut self, words: impl Iterator<Item = &'w u32>) {
+        let mut used = vec![false; self.all.len()];
+        let mut live = 0;
+        for &word in words {
+            let mut at = word >> 5;
+            while let Some(seen) = used.get_mut(at as usize)
+                && !std::mem::replace(seen, true)
+            {
+                live += 1;
+                at = self.all.get(at as usize).map_or(0, |record| record.rest >> 5);
+            }
+        }
+        if let Some(nobody) = used.first_mut() {
+            *nobody = true;
+        }
+        self.free = used.iter().zip(0..).filter(|(used, _)| !**used).map(|(_, index)| index).collect();
+        self.last = 0;
+        self.limit = (2 * live).max(FIRST_LIMIT);
+    }
+}

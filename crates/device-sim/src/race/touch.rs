@@ -1,0 +1,273 @@
+//! Accesses of a warp, checked against what was there before and remembered.
+
+use super::clock::{Clock, Thread};
+use super::plan::Plan;
+use super::records::{Memo, Party};
+use super::shadow::{Access, Clash, Mark, Range, Shadow};
+use super::shape::{Shape, unit};
+use super::{Actor, BlockState, Memory, Race, thread_of};
+use crate::decode::code::LANES;
+use crate::exec::core::lanes;
+
+/// The accesses of lanes that know the same.
+pub(super) struct Together<'a> {
+    shadow: &'a mut Shadow,
+    clock: &'a Clock,
+    party: Party,
+    write: bool,
+    /// Warps of a block.
+    warps: u32,
+    memo: Memo,
+    found: Vec<Clash>,
+}
+
+impl Together<'_> {
+    #[inline(always)]
+    fn touch(&mut self, range: Range, address: u64, leaders: &[u32], lanes: u32) {
+        let access = Access { party: &self.party, own: true, write: self.write, leaders, lanes };
+        let (clock, warps, first) = (self.clock, self.warps, self.party.warp * 32);
+        let behind = |mark: Mark, lane: u32| {
+            mark.thread == first + lane || mark.time <= clock.of(thread_of(mark.thread, warps))
+        };
+        let before = self.found.len();
+        self.shadow.touch(range, &access, &mut self.memo, &behind, &mut self.found);
+        for clash in self.found.iter_mut().skip(before) {
+            clash.address = address;
+        }
+    }
+
+    /// The accesses of a warp whose addresses lie as they did before.
+    #[inline]
+    fn rows(&mut self, shape: &Shape, base: u64, bytes: u64) {
+        let unit = unit(bytes);
+        for row in &shape.rows {
+            let mut address = base.wrapping_add(row.distance);
+            let mut leaders = shape.leaders(row);
+            while let Some(&first) = leaders.first() {
+                let (range, count) = self.shadow.row(address, unit, leaders.len());
+                let count = count.clamp(1, leaders.len());
+                let (these, rest) = leaders.split_at(count);
+                match (self.write, row.lanes, count) {
+                    // Lanes that write other values to one place, one after the other.
+                    (true, lanes, _) if lanes != 1 => self.one_by_one(address, unit, these, lanes),
+                    (_, lanes, 1) => self.touch(range, address, &[first; 8], lanes),
+                    (_, lanes, _) => self.touch(range, address, these, lanes),
+                }
+                leaders = rest;
+                address = address.wrapping_add(count as u64 * unit);
+            }
+        }
+    }
+
+    #[cold]
+    fn one_by_one(&mut self, address: u64, unit: u64, leaders: &[u32], counted: u32) {
+        for (&leader, piece) in leaders.iter().zip(0..) {
+            for lane in lanes(counted.rotate_left(leader)) {
+                self.lane(address.wrapping_add(piece * unit), unit, lane as u32);
+            }
+        }
+    }
+
+    /// The access of one lane.
+    #[inline]
+    pub(super) fn lane(&mut self, address: u64, bytes: u64, lane: u32) {
+        let range = self.shadow.range(address, bytes);
+        self.touch(range, address, &[lane; 8], 1);
+    }
+}
+
+impl Race {
+    /// Does something with the shadow of a memory as lanes of a warp that know the same as `lane`, and tells of what
+    /// was found.
+    #[inline]
+    pub(super) fn together(
+        &mut self,
+        (block, warp, lane): (u32, u32, usize),
+        memory: Memory,
+        (site, flags, write): (u32, u32, bool),
+        act: impl FnOnce(&mut Together<'_>),
+    ) {
+        let warps = self.warps;
+        let thread = Thread { block, warp, lane: lane as u32 };
+        let what = (site, flags, write);
+        let settled = self.is_settled(memory, block);
+        let found = match memory {
+            Memory::Shared(other) if other != block => {
+                let known = self.block(block).warps.get(warp as usize);
+                let Some((clock, time)) = known.map(|of| (of.clock(lane).clone(), of.time)) else { return };
+                run(&mut self.block(other).shadow, &clock, (thread, time, warps, false), what, act)
+            }
+            Memory::Shared(_) => {
+                let BlockState { shadow, warps: all, .. } = self.block(block);
+                let Some(of) = all.get(warp as usize) else { return };
+                run(shadow, of.clock(lane), (thread, of.time, warps, settled), what, act)
+            }
+            Memory::Global => {
+                self.block(block);
+                let known = self.blocks.get(&block).and_then(|state| state.warps.get(warp as usize));
+                let Some(of) = known else { return };
+                run(&mut self.global, of.clock(lane), (thread, of.time, warps, false), what, act)
+            }
+        };
+        if !found.is_empty() {
+            self.report(found, memory, (block, warp), site);
+        }
+    }
+
+    /// Whether only threads of this block can reach a memory.
+    fn is_settled(&self, memory: Memory, block: u32) -> bool {
+        memory == Memory::Shared(block) && self.cluster == [1; 3]
+    }
+
+    #[cold]
+    fn report(&mut self, found: Vec<Clash>, memory: Memory, (block, warp): (u32, u32), site: u32) {
+        let mut last = None;
+        for clash in found {
+            if last != Some((clash.lane, clash.old.site))
+                && let Some(actor) = self.actor(block, warp, clash.lane as usize)
+            {
+                let mark = Mark { thread: actor.number, time: actor.time, site };
+                self.conflict(memory, clash.address, &actor, mark, clash.old);
+            }
+            last = Some((clash.lane, clash.old.site));
+        }
+    }
+
+    /// A warp's accesses where its lanes know the same; false when they must be looked at one by one.
+    #[inline]
+    pub(super) fn warp_touches(
+        &mut self,
+        (block, warp): (u32, u32),
+        plan: &Plan,
+        (at, active): (&[u64; LANES], u32),
+        write: bool,
+    ) -> bool {
+        let space = plan.access.space;
+        let first = active.trailing_zeros() as usize % LANES;
+        let alike = self.blocks.get(&block).and_then(|state| state.warps.get(warp as usize));
+        if !alike.is_some_and(|warp| warp.knows_alike()) || !self.life.is_empty() {
+            return false;
+        }
+        let Some((memory, base)) = self.memory(block, space, at[first]) else { return false };
+        let Some(mut shape) = self.plans.shapes.get_mut(plan.shape as usize).and_then(Option::take) else {
+            return false;
+        };
+        let mut done = false;
+        let site = if write { plan.writes } else { plan.reads };
+        if shape.is(at, active, plan.bytes) && shape.even && base.is_multiple_of(plan.bytes) {
+            let inside = shape.ends.iter().all(|&end| {
+                self.memory(block, space, at[first].wrapping_add(end))
+                    == Some((memory, base.wrapping_add(end)))
+            });
+            if inside {
+                done = true;
+                self.together((block, warp, first), memory, (site, plan.flags, write), |together| {
+                    together.rows(&shape, base, plan.bytes);
+                });
+            }
+        }
+        if let Some(place) = self.plans.shapes.get_mut(plan.shape as usize) {
+            *place = Some(shape);
+        }
+        if !done {
+            done = self.lanes_touch((block, warp), plan, (at, active), memory, write);
+        }
+        done
+    }
+
+    /// The same, lane by lane; false when they access several memories.
+    fn lanes_touch(
+        &mut self,
+        (block, warp): (u32, u32),
+        plan: &Plan,
+        (at, active): (&[u64; LANES], u32),
+        memory: Memory,
+        write: bool,
+    ) -> bool {
+        let space = plan.access.space;
+        let mut offsets = [0; LANES];
+        let mut even = active;
+        for lane in lanes(active) {
+            match self.memory(block, space, at[lane]) {
+                Some((of, address)) if of == memory => offsets[lane] = address,
+                _ => return false,
+            }
+            if !offsets[lane].is_multiple_of(plan.bytes) {
+                even &= !(1 << lane);
+            }
+        }
+        let first = active.trailing_zeros() as usize % LANES;
+        let site = if write { plan.writes } else { plan.reads };
+        self.together((block, warp, first), memory, (site, plan.flags, write), |together| {
+            for lane in lanes(even) {
+                together.lane(offsets[lane], plan.bytes, lane as u32);
+            }
+        });
+        true
+    }
+
+    /// An access of one thread.
+    pub(super) fn touch_as(
+        &mut self,
+        memory: Memory,
+        address: u64,
+        bytes: u64,
+        actor: &Actor,
+        (mark, flags): (Mark, u32),
+        write: bool,
+    ) {
+        let warps = self.warps;
+        let own = mark.thread == actor.number;
+        let settled = self.is_settled(memory, actor.thread.block);
+        let place = (mark.thread / 32, mark.time, mark.site | flags);
+        let party = party(&actor.clock, actor.thread, place, (warps, settled));
+        let shadow = self.shadow(memory);
+        let access = Access { party: &party, own, write, leaders: &[mark.thread % 32; 8], lanes: 1 };
+        let mut met = Vec::new();
+        shadow.tidy();
+        let range = shadow.range(address, bytes);
+        let behind = |mark: Mark, _| actor.is_behind(mark, warps);
+        shadow.touch(range, &access, &mut Memo::default(), &behind, &mut met);
+        let mut last = None;
+        for clash in met {
+            if last != Some(clash.old.site) {
+                self.conflict(memory, address, actor, mark, clash.old);
+            }
+            last = Some(clash.old.site);
+        }
+        if !self.life.is_empty() {
+            self.check_life(memory, address, bytes, actor, mark);
+        }
+    }
+}
+
+/// A thread's block and warp, with what its accesses leave: warp, time and site.
+#[inline]
+fn party(
+    clock: &Clock,
+    thread: Thread,
+    (warp, time, site): (u32, u32, u32),
+    (warps, settled): (u32, bool),
+) -> Party {
+    let floor = clock.floor();
+    let warp_floor = clock.warp_floor(thread.warp).max(floor);
+    Party { warp, time, site, first_warp: thread.block * (warps + 1), warps, floor, warp_floor, settled }
+}
+
+/// Acts on a shadow for a lane.
+#[inline]
+fn run(
+    shadow: &mut Shadow,
+    clock: &Clock,
+    (thread, time, warps, settled): (Thread, u32, u32, bool),
+    (site, flags, write): (u32, u32, bool),
+    act: impl FnOnce(&mut Together<'_>),
+) -> Vec<Clash> {
+    let warp = thread.block * (warps + 1) + thread.warp;
+    shadow.tidy();
+    let party = party(clock, thread, (warp, time, site | flags), (warps, settled));
+    let mut together =
+        Together { shadow, clock, party, write, warps, memo: Memo::default(), found: Vec::new() };
+    act(&mut together);
+    together.found
+}
