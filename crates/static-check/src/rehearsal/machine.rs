@@ -18,6 +18,9 @@ use crate::launch::{Launch, WARP_SIZE};
 /// Most instructions that one rehearsal executes.
 const MAXIMUM_STEPS: u64 = 4_000_000;
 
+/// Most conditions on memory that are chosen in one rehearsal.
+const MAXIMUM_CHOICES: usize = 48;
+
 /// What a thread is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
@@ -62,6 +65,8 @@ pub(crate) struct Thread {
     pub(crate) modifies: bool,
     /// A chosen parameter value decided a condition since then.
     pub(crate) sampled: bool,
+    /// What its registers hold, by the slots of the plan; empty until it sets one.
+    slots: Vec<Value>,
     /// The state at the last time around: the loop's start, and all slots.
     lap: Option<(BlockId, Vec<Value>)>,
     /// Cluster barrier phases it has arrived in.
@@ -81,8 +86,9 @@ pub(crate) enum Stop {
     Sampled,
     /// An operation that is not rehearsed.
     Operation(InstructionId),
-    /// A choice is needed that was not made yet: the condition's number.
-    Choice(Value),
+    /// Two conditions on the way rest on the same things of memory, so that what was chosen for them may be
+    /// impossible together.
+    Correlated,
 }
 
 /// A rehearsal under way.
@@ -90,11 +96,10 @@ pub(crate) struct Machine<'a> {
     pub(crate) body: &'a Body,
     pub(crate) plan: &'a Plan,
     pub(crate) launch: &'a Launch,
-    pub(crate) choices: &'a Choices,
+    pub(crate) choices: Choices,
     pub(crate) unknowns: Unknowns,
     pub(crate) memory: Memory,
     pub(crate) threads: Vec<Thread>,
-    pub(crate) slots: Vec<Value>,
     pub(crate) barriers: Vec<BlockBarriers>,
     pub(crate) faults: Vec<Fault>,
     /// Barriers of the whole block that some threads came to without the others.
@@ -120,7 +125,7 @@ impl<'a> Machine<'a> {
         body: &'a Body,
         plan: &'a Plan,
         launch: &'a Launch,
-        choices: &'a Choices,
+        choices: Choices,
         blocks: &[u32],
         grid_shape: [u32; 3],
     ) -> Machine<'a> {
@@ -140,12 +145,12 @@ impl<'a> Machine<'a> {
                 changed: false,
                 modifies: false,
                 sampled: false,
+                slots: Vec::new(),
                 lap: None,
                 cluster_arrivals: 0,
                 synchronised: 0,
             })
             .collect();
-        let slots = vec![Value::known(0); threads.len() * plan.slot_count];
         let barriers = blocks.iter().map(|_| BlockBarriers::new(per_block)).collect();
         Machine {
             body,
@@ -155,7 +160,6 @@ impl<'a> Machine<'a> {
             unknowns: Unknowns::default(),
             memory: Memory::default(),
             threads,
-            slots,
             barriers,
             faults: Vec::new(),
             improper: Vec::new(),
@@ -261,7 +265,8 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// The truth of a condition, by its value or by a choice that all threads share.
+    /// The truth of a condition, by its value or by a choice that all threads share. Where none was made yet it
+    /// is taken not to hold; the other way is for another rehearsal.
     fn decide(&mut self, thread: usize, at: BlockId, value: Value) -> Result<bool, Stop> {
         if value.taint() == Taint::Mixed {
             return Err(Stop::Sampled);
@@ -277,17 +282,25 @@ impl<'a> Machine<'a> {
         if self.unknowns.is_private(value) {
             return Err(Stop::UnknownCondition(at));
         }
-        match self.choices.get(value) {
-            Some(holds) => Ok(holds),
-            None => Err(Stop::Choice(value)),
+        if let Some(holds) = self.choices.get(value) {
+            return Ok(holds);
         }
+        let rests_on = |&(other, _): &(Value, bool)| {
+            self.unknowns.roots(other).iter().any(|root| self.unknowns.roots(value).contains(root))
+        };
+        if self.choices.made.iter().any(rests_on) {
+            return Err(Stop::Correlated);
+        }
+        if self.choices.made.len() >= MAXIMUM_CHOICES {
+            return Err(Stop::TooLong);
+        }
+        self.choices.made.push((value, false));
+        Ok(false)
     }
 
     fn go(&mut self, thread: usize, from: BlockId, to: BlockId) {
         let first = self.body.function.blocks.get(to.0 as usize).map_or(0, |b| b.first);
         let retreating = self.body.flow.is_retreating(from, to);
-        let width = self.plan.slot_count;
-        let slots = self.slots.get(thread * width..(thread + 1) * width).unwrap_or(&[]);
         let version = self.memory.version;
         let Some(t) = self.threads.get_mut(thread) else { return };
         t.at = to;
@@ -295,7 +308,7 @@ impl<'a> Machine<'a> {
         if !retreating {
             return;
         }
-        let same = !t.changed && t.lap.as_ref().is_some_and(|(at, lap)| *at == to && lap == slots);
+        let same = !t.changed && t.lap.as_ref().is_some_and(|(at, lap)| *at == to && *lap == t.slots);
         if same {
             t.status = Status::Spinning { version };
             return;
@@ -304,9 +317,9 @@ impl<'a> Machine<'a> {
             Some((at, lap)) => {
                 *at = to;
                 lap.clear();
-                lap.extend_from_slice(slots);
+                lap.extend_from_slice(&t.slots);
             }
-            None => t.lap = Some((to, slots.to_vec())),
+            None => t.lap = Some((to, t.slots.clone())),
         }
         t.reads.clear();
         t.changed = false;
@@ -323,8 +336,7 @@ impl<'a> Machine<'a> {
 
     /// What a register holds.
     pub(crate) fn register(&self, thread: usize, register: standstill_kernel_ir::Register) -> Value {
-        let slot =
-            self.plan.slot(register).and_then(|slot| self.slots.get(thread * self.plan.slot_count + slot));
+        let slot = self.plan.slot(register).and_then(|slot| self.threads.get(thread)?.slots.get(slot));
         slot.copied().unwrap_or(Value::known(0))
     }
 
@@ -336,9 +348,14 @@ impl<'a> Machine<'a> {
         };
         if let Some(register) = destination.register()
             && let Some(slot) = self.plan.slot(register)
-            && let Some(slot) = self.slots.get_mut(thread * self.plan.slot_count + slot)
+            && let Some(t) = self.threads.get_mut(thread)
         {
-            *slot = value;
+            if t.slots.is_empty() {
+                t.slots = vec![Value::known(0); self.plan.slot_count];
+            }
+            if let Some(slot) = t.slots.get_mut(slot) {
+                *slot = value;
+            }
         }
     }
 

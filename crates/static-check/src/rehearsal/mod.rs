@@ -13,7 +13,7 @@ mod plan;
 mod value;
 
 use rustc_hash::FxHashMap;
-use standstill_kernel_ir::{BlockId, InstructionId, Op, Operand, Order, Special};
+use standstill_kernel_ir::{InstructionId, Op, Operand, Order, Special};
 
 use crate::body::Body;
 use crate::launch::Launch;
@@ -25,6 +25,10 @@ use value::Value;
 
 /// Most rehearsals of one kernel.
 const MAXIMUM_RUNS: usize = 48;
+
+/// Most rehearsals in a row that end undecided: a kernel that branches on data again and again is not decided
+/// by trying the other sides.
+const MAXIMUM_IN_VAIN: usize = 4;
 
 /// Most instructions that all rehearsals of one kernel execute together.
 const MAXIMUM_STEPS: u64 = 8_000_000;
@@ -236,10 +240,6 @@ pub(crate) struct Rehearsal {
     pub(crate) whole_grid: bool,
     /// The grid was not given.
     pub(crate) grid_assumed: bool,
-    /// Rehearsals that came to an end.
-    pub(crate) finished: usize,
-    /// Why some did not, for notes: the condition's block.
-    pub(crate) unknown_condition: Option<BlockId>,
 }
 
 /// Plays a kernel through; `None` when the block's shape is not known or the kernel too large for it.
@@ -260,59 +260,50 @@ pub(crate) fn rehearse(body: &Body, launch: &Launch, warp_operations: bool) -> O
         return None;
     }
     let together = if global { vec![blocks] } else { one_by_one(body, &plan, launch, &mut result) };
-    let mut by_sample: Vec<(i64, Vec<Fault>, Vec<Standstill>)> = Vec::new();
+    let mut by_sample: Vec<(Vec<Fault>, Vec<Standstill>)> = Vec::new();
     let mut steps = 0;
     for sample in SAMPLES {
-        let mut found = (sample, Vec::new(), Vec::new());
+        let mut found = (Vec::new(), Vec::new());
         let start = Choices { parameter: sample, made: Vec::new() };
         let mut open: Vec<(&[u32], Choices)> =
             together.iter().map(|b| (b.as_slice(), start.clone())).collect();
-        let mut runs = 0;
+        let (mut runs, mut in_vain) = (0, 0);
         let mut sampled = false;
         while let Some((blocks, choices)) = open.pop() {
             runs += 1;
-            if runs > MAXIMUM_RUNS || steps > MAXIMUM_STEPS {
+            if runs > MAXIMUM_RUNS || steps > MAXIMUM_STEPS || in_vain > MAXIMUM_IN_VAIN {
                 result.exhaustive = false;
                 break;
             }
-            let mut machine = Machine::new(body, &plan, launch, &choices, blocks, grid);
+            let given = choices.made.len();
+            let mut machine = Machine::new(body, &plan, launch, choices, blocks, grid);
             let outcome = machine.run();
             steps += machine.steps;
             sampled |= machine.sampled;
-            result.exhaustive &= !machine.raced;
+            result.exhaustive &= !machine.raced && outcome.is_ok();
+            for (index, &(value, holds)) in machine.choices.made.iter().enumerate().skip(given) {
+                let mut other = machine.choices.clone();
+                other.made.truncate(index);
+                other.made.push((value, !holds));
+                open.push((blocks, other));
+            }
             match outcome {
-                Err(Stop::Choice(value)) => {
-                    for holds in [true, false] {
-                        let mut more = choices.clone();
-                        more.made.push((value, holds));
-                        open.push((blocks, more));
-                    }
-                }
-                Err(stop) => {
-                    result.exhaustive = false;
-                    if let Stop::UnknownCondition(block) = stop {
-                        result.unknown_condition.get_or_insert(block);
-                    }
-                    if correlated(&machine, &choices) {
-                        continue;
-                    }
-                    keep_faults(&mut found.1, machine.faults);
+                Err(Stop::Correlated) => in_vain += 1,
+                Err(_) => {
+                    in_vain += 1;
+                    keep_faults(&mut found.0, machine.faults);
                 }
                 Ok(ended) => {
-                    result.finished += 1;
-                    if correlated(&machine, &choices) {
-                        result.exhaustive = false;
-                        continue;
-                    }
+                    in_vain = 0;
                     for &barrier in &machine.improper {
                         if !result.improper.contains(&barrier) {
                             result.improper.push(barrier);
                         }
                     }
                     if !ended {
-                        found.2.push(standstill(&mut machine));
+                        found.1.push(standstill(&mut machine));
                     }
-                    keep_faults(&mut found.1, machine.faults);
+                    keep_faults(&mut found.0, machine.faults);
                 }
             }
         }
@@ -337,14 +328,14 @@ fn keep_faults(kept: &mut Vec<Fault>, faults: Vec<Fault>) {
 /// Keeps what does not hang on the values that were chosen for parameters. A kernel may ask for a multiple
 /// of something; so a fault must show with the last two values, of which one is a power of two and the
 /// other a prime.
-fn keep_certain(result: &mut Rehearsal, mut by_sample: Vec<(i64, Vec<Fault>, Vec<Standstill>)>) {
-    let Some((_, faults, standstills)) = by_sample.pop() else { return };
+fn keep_certain(result: &mut Rehearsal, mut by_sample: Vec<(Vec<Fault>, Vec<Standstill>)>) {
+    let Some((faults, standstills)) = by_sample.pop() else { return };
     match by_sample.pop() {
         None => {
             result.faults = faults;
             result.standstills = standstills;
         }
-        Some((_, others, other_standstills)) => {
+        Some((others, other_standstills)) => {
             result.faults = faults.into_iter().filter(|f| others.iter().any(|o| o.same_place(f))).collect();
             if !other_standstills.is_empty() {
                 result.standstills = standstills;
@@ -399,20 +390,6 @@ fn one_by_one(body: &Body, plan: &Plan, launch: &Launch, result: &mut Rehearsal)
     blocks.dedup();
     blocks.reverse();
     blocks.into_iter().map(|block| vec![block]).collect()
-}
-
-/// Whether two choices rest on the same things, so that together they may be impossible.
-fn correlated(machine: &Machine<'_>, choices: &Choices) -> bool {
-    let mut seen: Vec<u32> = Vec::new();
-    for (value, _) in &choices.made {
-        for root in machine.unknowns.roots(*value) {
-            if seen.contains(root) {
-                return true;
-            }
-        }
-        seen.extend(machine.unknowns.roots(*value));
-    }
-    false
 }
 
 fn standstill(machine: &mut Machine<'_>) -> Standstill {
