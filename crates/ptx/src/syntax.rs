@@ -73,6 +73,9 @@ pub struct Module<'a> {
     pub registers: Vec<RegisterDeclaration>,
     /// Statements of all bodies.
     pub statements: Vec<Statement>,
+    /// The statements that labels are found by, in the order of the text: labels, where inner blocks open and
+    /// close, and what may name labels (opcodes that begin like `bra`, `brx` and `call`).
+    pub landmarks: Vec<u32>,
     /// Operand slots of all statements.
     pub operands: Vec<Operand>,
     /// Inlined-at parts of `.loc` directives.
@@ -103,6 +106,7 @@ impl<'a> Module<'a> {
             variables: Vec::new(),
             registers: Vec::new(),
             statements: Vec::new(),
+            landmarks: Vec::new(),
             operands: Vec::new(),
             inlined: Vec::new(),
             opcodes: OpcodeTable::default(),
@@ -125,6 +129,15 @@ impl<'a> Module<'a> {
     /// The statements of a function.
     pub fn body(&self, function: &FunctionSyntax) -> &[Statement] {
         slice(&self.statements, &function.statements)
+    }
+
+    /// The landmarks among the statements of a function: each by its position in the body.
+    pub fn body_landmarks(&self, function: &FunctionSyntax) -> impl Iterator<Item = (u32, &Statement)> {
+        let place = |statement: u32| self.landmarks.partition_point(|&mark| mark < statement);
+        let range = place(function.statements.start)..place(function.statements.end);
+        let first = function.statements.start;
+        let marks = self.landmarks.get(range).unwrap_or(&[]).iter();
+        marks.filter_map(move |&mark| Some((mark - first, self.statements.get(mark as usize)?)))
     }
 
     /// The parameters of a function.

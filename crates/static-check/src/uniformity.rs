@@ -166,6 +166,9 @@ impl Analysis<'_> {
         for &block in self.body.flow.reverse_postorder() {
             changed |= self.sink_control(state, block);
             for &value in self.body.ssa.phis(block) {
+                if state.value(value) == Agreement::Thread {
+                    continue;
+                }
                 let agreement = self.phi(state, block, value);
                 changed |= sink(&mut state.values, value.0 as usize, agreement);
             }
@@ -291,7 +294,10 @@ impl Analysis<'_> {
         id: InstructionId,
         instruction: &Instruction,
     ) -> bool {
-        if instruction.operands.destinations == 0 {
+        // What has sunk to the bottom stays there.
+        let mut results = (0..usize::from(instruction.operands.destinations))
+            .filter_map(|index| self.body.destination_value(instruction, index));
+        if results.all(|value| state.value(value) == Agreement::Thread) {
             return false;
         }
         let function = &self.body.function;

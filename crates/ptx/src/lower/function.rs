@@ -59,7 +59,7 @@ const ALLOWANCE: u32 = 1 << 22;
 /// Lowers the body of a function.
 pub(super) fn lower(lowering: &Lowering<'_, '_>, id: FunctionId, syntax: &FunctionSyntax) -> Function {
     let statements = lowering.module.body(syntax);
-    let labels = labels::find(lowering, statements);
+    let labels = labels::find(lowering, syntax);
     let out = Function {
         id,
         blocks: Vec::new(),

@@ -6,6 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::error::{ERRORS_KEPT, ErrorKind, SyntaxError};
 use crate::lower::Lowering;
 use crate::span::{Span, offset};
+use crate::syntax::function::FunctionSyntax;
 use crate::syntax::operand::{Operand, Operands};
 use crate::syntax::statement::{Statement, StatementKind};
 
@@ -72,10 +73,10 @@ struct Finder<'l, 'm, 'a> {
 }
 
 /// Finds the labels of a body and what its branches name.
-pub(super) fn find(lowering: &Lowering<'_, '_>, body: &[Statement]) -> Labels {
+pub(super) fn find(lowering: &Lowering<'_, '_>, function: &FunctionSyntax) -> Labels {
     let mut finder = Finder {
         lowering,
-        body,
+        body: lowering.module.body(function),
         by_name: FxHashMap::default(),
         places: Vec::new(),
         outer: vec![u32::MAX],
@@ -84,7 +85,7 @@ pub(super) fn find(lowering: &Lowering<'_, '_>, body: &[Statement]) -> Labels {
     };
     let mut scope = 0;
     let mut jumps = Vec::new();
-    for (statement, at) in body.iter().zip(0u32..) {
+    for (at, statement) in lowering.module.body_landmarks(function) {
         match statement.kind {
             StatementKind::Instruction { opcode, .. }
                 if lowering.jumps.get(opcode.0 as usize).copied().unwrap_or(false) =>
@@ -204,8 +205,6 @@ pub(super) fn undefined(lowering: &Lowering<'_, '_>) -> Vec<SyntaxError> {
     let mut declared = FxHashSet::default();
     let mut named = Vec::new();
     for function in &module.functions {
-        let range = function.statements.start as usize..function.statements.end as usize;
-        let Some(body) = module.statements.get(range) else { continue };
         let inside =
             |error: &SyntaxError| (function.span.start..function.span.end).contains(&error.span.start);
         if module.errors.kept().iter().any(inside) {
@@ -214,7 +213,7 @@ pub(super) fn undefined(lowering: &Lowering<'_, '_>) -> Vec<SyntaxError> {
         declared.clear();
         named.clear();
         let mut names_labels = false;
-        for statement in body {
+        for (_, statement) in module.body_landmarks(function) {
             match statement.kind {
                 StatementKind::Label(name) => {
                     declared.insert(module.str(name));
@@ -236,7 +235,7 @@ pub(super) fn undefined(lowering: &Lowering<'_, '_>) -> Vec<SyntaxError> {
             }
         }
         if names_labels {
-            named.extend(listed(lowering, body));
+            named.extend(listed(lowering, module.body(function)));
         }
         let missing = named.iter().filter(|name| !declared.contains(module.str(**name)));
         found.extend(missing.map(|&span| SyntaxError { kind: ErrorKind::UndefinedLabel, span }));

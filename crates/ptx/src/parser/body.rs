@@ -41,7 +41,7 @@ impl Parser<'_> {
                     }
                     blocks += 1;
                     self.scopes.open();
-                    self.statement(start, StatementKind::Open);
+                    self.landmark(start, StatementKind::Open);
                 }
                 b'}' => {
                     self.cursor.at += 1;
@@ -51,8 +51,9 @@ impl Parser<'_> {
                     match self.module.statements.last() {
                         Some(Statement { kind: StatementKind::Open, .. }) => {
                             self.module.statements.pop();
+                            self.module.landmarks.pop();
                         }
-                        _ => self.statement(start, StatementKind::Close),
+                        _ => self.landmark(start, StatementKind::Close),
                     }
                 }
                 _ if self.cursor.at_end() => {
@@ -88,6 +89,13 @@ impl Parser<'_> {
         self.module.statements.push(Statement { offset: offset(start), kind });
     }
 
+    /// A statement by which labels are found.
+    #[inline]
+    fn landmark(&mut self, start: usize, kind: StatementKind) {
+        self.module.landmarks.push(offset(self.module.statements.len()));
+        self.statement(start, kind);
+    }
+
     /// A label or an instruction; the position is at its first letter.
     #[inline]
     fn labelled_or_instruction(&mut self, start: usize) {
@@ -106,7 +114,7 @@ impl Parser<'_> {
             }
             if next == b':' {
                 self.cursor.at += 1;
-                self.statement(start, StatementKind::Label(word));
+                self.landmark(start, StatementKind::Label(word));
                 return;
             }
         }
@@ -122,6 +130,9 @@ impl Parser<'_> {
             self.cursor.recover();
         } else {
             self.cursor.at += 1;
+        }
+        if matches!(self.cursor.bytes.get(opcode..opcode + 2), Some(b"br" | b"ca")) {
+            self.module.landmarks.push(offset(self.module.statements.len()));
         }
         self.push_instruction(start, id, guard, first);
     }
