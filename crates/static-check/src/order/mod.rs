@@ -6,6 +6,7 @@
 
 pub(crate) mod address;
 pub(crate) mod flags;
+mod leader;
 mod partial;
 mod paths;
 mod report;
@@ -89,8 +90,15 @@ impl Check<'_> {
             let mut loads = if others { behind.clone() } else { behind_within.clone() };
             loads.retain(|load| !(others && load.shared));
             let loads = &loads;
+            let before = found.len();
             self.release(poll, writer, others, loads, found);
             self.acquire(poll, writer, others, loads, found);
+            if others
+                && found.len() == before
+                && let Some((store, load, way)) = self.leader_alone(poll, writer, loads)
+            {
+                self.report.leader_alone(poll, writer, store, load, way, found);
+            }
             if let Kind::Spin(_) = poll.kind {
                 self.reversed(poll, writer, loads, found);
             }

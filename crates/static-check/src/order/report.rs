@@ -122,6 +122,54 @@ impl Report<'_> {
         }
     }
 
+    /// A flag that one thread writes or waits for, on behalf of others that it does not meet.
+    pub(super) fn leader_alone(
+        &self,
+        poll: &Poll,
+        writer: &Access,
+        store: &Access,
+        load: &Access,
+        way: Way,
+        found: &mut Vec<Finding>,
+    ) {
+        let flag = self.name(writer);
+        let places = self.kernel.places;
+        let mut finding = match way {
+            Way::Release => {
+                let mut finding = self.finding(
+                    Rule::MissingRelease,
+                    format!("{flag} is published for all threads of the block by one that does not wait for the others"),
+                );
+                finding.spans.push(places.primary(writer.at, "one thread writes the flag here"));
+                self.cause(&mut finding, store.at, "every thread stores its part of the payload here".into());
+                self.cause(&mut finding, poll.access.at, "another block waits for the flag here".into());
+                self.cause(&mut finding, load.at, "and then reads what was stored".into());
+                finding.help =
+                    "put `__syncthreads()` between the stores and the fence before the flag".into();
+                finding
+            }
+            Way::Acquire => {
+                let mut finding = self.finding(
+                    Rule::MissingAcquire,
+                    format!("{flag} is waited for by one thread, and the others read the payload without waiting for it"),
+                );
+                finding.spans.push(places.primary(poll.access.at, "one thread waits for the flag here"));
+                self.cause(&mut finding, load.at, "every thread reads its part of the payload here".into());
+                self.cause(&mut finding, store.at, "another block stores the payload here".into());
+                self.cause(&mut finding, writer.at, "and then writes the flag".into());
+                finding.help = "put `__syncthreads()` between the wait and the loads".into();
+                finding
+            }
+        };
+        finding.notes.push(
+            "a fence orders what the thread that executes it did itself, or has seen through a barrier; it does not \
+             wait for other threads"
+                .into(),
+        );
+        self.assume(&mut finding, writer, Some(store), true);
+        found.push(finding);
+    }
+
     /// A flag written first and its payload after it.
     pub(super) fn flag_first(
         &self,
