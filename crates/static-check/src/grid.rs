@@ -3,12 +3,14 @@
 //! A block that does not fit starts only when another ends. So a home-made grid barrier, or a chain in which
 //! a block waits for a later one, hangs when the grid has more blocks than the card holds at once.
 
+use smallvec::SmallVec;
 use standstill_findings::{
     Finding, Known, Node, Outcome, Platform, PlatformRow, Rule, Severity, ThreadRanges, WaitGraph,
 };
 use standstill_kernel_ir::launch::Device;
 use standstill_kernel_ir::{
-    ArithmeticFlags, InstructionId, Op, Operand, Operation, Order, Space, Special, Symbol, ValueId,
+    ArithmeticFlags, Instruction, InstructionId, Op, Operand, Operation, Order, Space, Special, Symbol,
+    ValueId,
 };
 
 use crate::body::{Base, Body};
@@ -75,7 +77,7 @@ fn waits(body: &Body) -> Vec<Wait> {
 }
 
 /// Whether what an instruction reads decides whether its loop is left.
-fn decides_an_exit(body: &Body, poll: InstructionId) -> bool {
+pub(crate) fn decides_an_exit(body: &Body, poll: InstructionId) -> bool {
     let Some(id) = body.loops.innermost(body.block_of(poll)) else { return false };
     let Some(instruction) = body.instruction(poll) else { return false };
     let (offset, op) = (instruction.offset, instruction.op);
@@ -142,28 +144,30 @@ fn barrier_arrival(body: &Body, poll: InstructionId, base: Base) -> Option<Instr
 
 /// The write that a later block does to what this block polls.
 fn earlier_write(body: &Body, poll: InstructionId, base: Base) -> Option<InstructionId> {
-    let polled = linear_address(body, poll)?;
-    if polled.block == 0 {
+    let polled = linear_addresses(body, poll);
+    if polled.iter().all(|address| address.block == 0) {
         return None;
     }
-    body.instructions()
-        .filter(|(id, instruction)| {
-            let writes = match instruction.op {
-                Op::Store(access) => access.order != Order::Weak || access.space != Space::Local,
-                Op::Atomic { .. } => true,
-                _ => false,
-            };
-            writes && *id != poll && body.base(*id) == base
-        })
-        .find(|(id, _)| {
-            linear_address(body, *id).is_some_and(|written| {
-                let distance = polled.constant - written.constant;
-                written.block == polled.block
-                    && distance.signum() == written.block.signum()
-                    && distance % written.block == 0
-            })
-        })
-        .map(|(id, _)| id)
+    let writes = |id: InstructionId, instruction: &Instruction| {
+        let writes = match instruction.op {
+            Op::Store(access) => access.order != Order::Weak || access.space != Space::Local,
+            Op::Atomic { .. } => true,
+            _ => false,
+        };
+        writes && id != poll && body.base(id) == base
+    };
+    let later = |polled: &Linear, written: &Linear| {
+        let distance = polled.constant - written.constant;
+        polled.block != 0
+            && written.block == polled.block
+            && distance.signum() == written.block.signum()
+            && distance % written.block == 0
+    };
+    let found = body.instructions().filter(|&(id, instruction)| writes(id, instruction)).find(|&(id, _)| {
+        let written = linear_addresses(body, id);
+        polled.iter().any(|polled| written.iter().any(|written| later(polled, written)))
+    });
+    found.map(|(id, _)| id)
 }
 
 /// An address as `base + block · blockIdx.x + constant`, in bytes.
@@ -173,67 +177,113 @@ struct Linear {
     constant: i64,
 }
 
-fn linear_address(body: &Body, id: InstructionId) -> Option<Linear> {
-    let instruction = body.instruction(id)?;
-    match body.source(instruction, 0) {
-        Operand::Address { offset, .. } => {
-            let base = linear(body, body.source_value(instruction, 0)?, 0)?;
-            Some(Linear { constant: base.constant + i64::from(offset), ..base })
+impl Linear {
+    fn constant(constant: i64) -> Linear {
+        Linear { block: 0, constant }
+    }
+
+    fn plus(self, other: Linear) -> Option<Linear> {
+        Some(Linear {
+            block: self.block.checked_add(other.block)?,
+            constant: self.constant.checked_add(other.constant)?,
+        })
+    }
+
+    fn times(self, other: Linear) -> Option<Linear> {
+        match (self.block, other.block) {
+            (_, 0) => Some(Linear {
+                block: self.block.checked_mul(other.constant)?,
+                constant: self.constant.checked_mul(other.constant)?,
+            }),
+            (0, _) => other.times(self),
+            _ => None,
         }
-        Operand::Register(_) => linear(body, body.source_value(instruction, 0)?, 0),
-        _ => None,
     }
 }
 
-/// Pointers count as zero; the caller compares addresses of one base only.
-fn linear(body: &Body, value: ValueId, depth: u32) -> Option<Linear> {
-    if depth > 24 {
-        return None;
-    }
-    let (_, instruction) = body.definition(value)?;
-    let source = |index: usize| match body.source(instruction, index) {
-        Operand::Immediate(bits) => Some(Linear { block: 0, constant: bits as i64 }),
-        Operand::Special(Special::Ctaid(0)) => Some(Linear { block: 1, constant: 0 }),
-        Operand::Register(_) => linear(body, body.source_value(instruction, index)?, depth + 1),
-        Operand::Symbol { symbol: Symbol::Module(_), offset } => {
-            Some(Linear { block: 0, constant: i64::from(offset) })
+/// What an address may be, one for each choice on the way to it (`b > 0 ? b - 1 : 0`); none when it is not known.
+type Choices = SmallVec<[Linear; 2]>;
+
+/// Most choices that are followed.
+const MAXIMUM_CHOICES: usize = 4;
+
+/// How deep an address is followed.
+const MAXIMUM_DEPTH: u32 = 24;
+
+fn linear_addresses(body: &Body, id: InstructionId) -> Choices {
+    let Some(instruction) = body.instruction(id) else { return Choices::new() };
+    let Some(value) = body.source_value(instruction, 0) else { return Choices::new() };
+    match body.source(instruction, 0) {
+        Operand::Address { offset, .. } => {
+            each(&linear(body, value, 0), |base| base.plus(Linear::constant(i64::from(offset))))
         }
-        _ => None,
+        Operand::Register(_) => linear(body, value, 0),
+        _ => Choices::new(),
+    }
+}
+
+fn each(choices: &Choices, with: impl Fn(Linear) -> Option<Linear>) -> Choices {
+    choices.iter().map(|&choice| with(choice)).collect::<Option<Choices>>().unwrap_or_default()
+}
+
+fn both(left: &Choices, right: &Choices, with: impl Fn(Linear, Linear) -> Option<Linear>) -> Choices {
+    let pairs = left.iter().flat_map(|&a| right.iter().map(move |&b| (a, b)));
+    let all = pairs.map(|(a, b)| with(a, b)).collect::<Option<Choices>>().unwrap_or_default();
+    if all.len() > MAXIMUM_CHOICES { Choices::new() } else { all }
+}
+
+/// All of several values, when each is known.
+fn either(all: impl Iterator<Item = Choices>) -> Choices {
+    let mut found = Choices::new();
+    for choices in all {
+        if choices.is_empty() || found.len() + choices.len() > MAXIMUM_CHOICES {
+            return Choices::new();
+        }
+        found.extend(choices);
+    }
+    found
+}
+
+/// Pointers count as zero; the caller compares addresses of one base only.
+fn linear(body: &Body, value: ValueId, depth: u32) -> Choices {
+    if depth > MAXIMUM_DEPTH {
+        return Choices::new();
+    }
+    let Some((_, instruction)) = body.definition(value) else {
+        let incoming = body.ssa.incoming(value).iter();
+        return either(incoming.map(|&(_, value)| linear(body, value, depth + 8)));
     };
-    let scaled = |a: Linear, b: Linear| match (a.block, b.block) {
-        (_, 0) => Some(Linear {
-            block: a.block.checked_mul(b.constant)?,
-            constant: a.constant.checked_mul(b.constant)?,
-        }),
-        (0, _) => Some(Linear {
-            block: b.block.checked_mul(a.constant)?,
-            constant: b.constant.checked_mul(a.constant)?,
-        }),
-        _ => None,
-    };
-    let sum = |a: Linear, b: Linear, sign: i64| {
-        Some(Linear {
-            block: a.block.checked_add(b.block.checked_mul(sign)?)?,
-            constant: a.constant.checked_add(b.constant.checked_mul(sign)?)?,
-        })
+    let one = |linear: Linear| SmallVec::from_slice(&[linear]);
+    let source = |index: usize| match body.source(instruction, index) {
+        Operand::Immediate(bits) => one(Linear::constant(bits as i64)),
+        Operand::Special(Special::Ctaid(0)) => one(Linear { block: 1, constant: 0 }),
+        Operand::Register(_) => match body.source_value(instruction, index) {
+            Some(value) => linear(body, value, depth + 1),
+            None => Choices::new(),
+        },
+        Operand::Symbol { symbol: Symbol::Module(_), offset } => one(Linear::constant(i64::from(offset))),
+        _ => Choices::new(),
     };
     match instruction.op {
-        Op::Load(access) if access.space == Space::Param => Some(Linear { block: 0, constant: 0 }),
+        Op::Load(access) if access.space == Space::Param => one(Linear::constant(0)),
         Op::Arithmetic(arithmetic) if !arithmetic.flags.has(ArithmeticFlags::HIGH) => {
             match arithmetic.operation {
                 Operation::Mov | Operation::Cvt | Operation::Cvta => source(0),
-                Operation::Add => sum(source(0)?, source(1)?, 1),
-                Operation::Sub => sum(source(0)?, source(1)?, -1),
-                Operation::Mul => scaled(source(0)?, source(1)?),
-                Operation::Mad => sum(scaled(source(0)?, source(1)?)?, source(2)?, 1),
-                Operation::Shl => {
-                    let by = source(1).filter(|by| by.block == 0 && (0..32).contains(&by.constant))?;
-                    scaled(source(0)?, Linear { block: 0, constant: 1 << by.constant })
+                Operation::Selp => either([source(0), source(1)].into_iter()),
+                Operation::Add => both(&source(0), &source(1), Linear::plus),
+                Operation::Sub => both(&source(0), &source(1), |a, b| a.plus(b.times(Linear::constant(-1))?)),
+                Operation::Mul => both(&source(0), &source(1), Linear::times),
+                Operation::Mad => {
+                    both(&both(&source(0), &source(1), Linear::times), &source(2), Linear::plus)
                 }
-                _ => None,
+                Operation::Shl => both(&source(0), &source(1), |value, by| {
+                    let by = (by.block == 0 && (0..32).contains(&by.constant)).then_some(by.constant)?;
+                    value.times(Linear::constant(1 << by))
+                }),
+                _ => Choices::new(),
             }
         }
-        _ => None,
+        _ => Choices::new(),
     }
 }
 

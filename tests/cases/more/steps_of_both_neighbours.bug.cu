@@ -1,0 +1,44 @@
+// case: steps_of_both_neighbours
+// rule: grid-residency
+// where: static
+// nvidia: hangs
+// launch: block=256 grid=40000
+// why: each block waits for the step counters of both neighbours, and the ones on the card for the first that has no place on it
+// doubt: whether the grid fits depends on the card; no card holds 40000 blocks of 256 threads at once
+#include <cstdio>
+#include <cuda_runtime.h>
+#define CK(x) do { cudaError_t e_ = (x); if (e_ != cudaSuccess) { \
+  std::printf("line %d: %s\n", __LINE__, cudaGetErrorString(e_)); return 1; } } while (0)
+__global__ void relax(const int *in, int *out, volatile int *step) {
+  int b = blockIdx.x;
+  int left = b > 0 ? b - 1 : 0, right = b + 1 < gridDim.x ? b + 1 : b;
+  if (threadIdx.x != 0) return;
+  for (int s = 0; s < 4; ++s) {
+    while (step[left] < s) {}
+    while (step[right] < s) {}  //~ grid-residency
+    __threadfence();
+    step[b] = s + 1;  //~| written by the later block
+  }
+  out[b] = in[b] + 4;
+}
+static int want(const int *in, int i) { return in[i] + 4; }
+int main() {
+  const int n = 40000;
+  static int h_in[n], h_out[n];
+  int *in, *out, bad = 0;
+  for (int i = 0; i < n; ++i) h_in[i] = (i * 37 + 11) % 1009 + 1;
+  CK(cudaMalloc(&in, sizeof h_in));
+  CK(cudaMalloc(&out, sizeof h_out));
+  CK(cudaMemcpy(in, h_in, sizeof h_in, cudaMemcpyHostToDevice));
+  CK(cudaMemset(out, 0, sizeof h_out));
+  int *step;
+  CK(cudaMalloc(&step, 40000 * sizeof *step));
+  CK(cudaMemset(step, 0, 40000 * sizeof *step));
+  relax<<<40000, 256>>>(in, out, step);
+  CK(cudaGetLastError());
+  CK(cudaDeviceSynchronize());
+  CK(cudaMemcpy(h_out, out, sizeof h_out, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < n; ++i) bad += h_out[i] != want(h_in, i);
+  std::printf("elements=%d mismatches=%d\n", n, bad);
+  return bad ? 2 : 0;
+}
