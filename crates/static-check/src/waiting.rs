@@ -173,6 +173,9 @@ impl State<'_> {
         if !on_mbarrier && writers.iter().any(|&writer| self.kernel.body.base(writer) == Base::Unknown) {
             return WaitsFor::Outsiders;
         }
+        if group.takes {
+            return self.lock_waits_for(reach, group, &writers);
+        }
         let mut found = Vec::new();
         for (other, candidate) in self.standstill.groups.iter().enumerate() {
             let same_memory = global || candidate.block == group.block;
@@ -186,7 +189,7 @@ impl State<'_> {
                     // Which of many cells it writes is not known, nor what the host put into them.
                     Writes::Perhaps if global => return WaitsFor::Outsiders,
                     Writes::No => {}
-                    _ => writes |= !same_wait || self.only_ends(group, writer),
+                    _ => writes |= !same_wait || self.is_own_answer(group, writer),
                 }
             }
             if writes {
@@ -197,10 +200,32 @@ impl State<'_> {
         match (helpers.is_empty(), found.is_empty()) {
             (false, _) => WaitsFor::Groups(helpers),
             (true, false) => WaitsFor::Groups(found),
-            // Nobody here writes it. For an mbarrier the arrivals do not add up; a flag may be the host's.
-            (true, true) if on_mbarrier => WaitsFor::Nobody,
+            // Nobody here writes it. For an mbarrier the arrivals do not add up; what is in the block's own memory
+            // nobody else can write; a flag in global memory may be the host's.
+            (true, true) if on_mbarrier || self.is_closed(group, &writers) => WaitsFor::Nobody,
             (true, true) => WaitsFor::Outsiders,
         }
+    }
+
+    /// Who tries to take a lock waits for the thread that has it, and for nobody who is to take it as well.
+    fn lock_waits_for(
+        &self,
+        reach: &mut Reachability<'_>,
+        group: &Group,
+        writers: &[InstructionId],
+    ) -> WaitsFor {
+        let [(place, _)] = group.reads.as_slice() else { return WaitsFor::Outsiders };
+        let holder = self.standstill.holders.iter().find(|(held, ..)| held == place);
+        let Some(&(_, block, thread)) = holder else { return WaitsFor::Outsiders };
+        let mut gives_back = |candidate: &Group| {
+            writers.iter().any(|&writer| self.writes(reach, candidate, writer, group) != Writes::No)
+        };
+        for (index, candidate) in self.standstill.groups.iter().enumerate() {
+            if candidate.block == block && candidate.threads.contains(&thread) && gives_back(candidate) {
+                return WaitsFor::Groups(vec![index]);
+            }
+        }
+        WaitsFor::Outsiders
     }
 
     fn mbarrier(&self, place: &Place) -> Option<&crate::rehearsal::Mbarrier> {

@@ -61,8 +61,10 @@ pub(crate) struct Thread {
     pub(crate) reads: SmallVec<[(Place, u32); 2]>,
     /// It changed something since then.
     pub(crate) changed: bool,
-    /// Since then it tried to change a place that it polls, or read one that somebody else may have changed.
-    pub(crate) modifies: bool,
+    /// Since then it read a place that somebody else may have changed.
+    pub(crate) unsure: bool,
+    /// Since then it tried to change a place that it polls, as a lock is taken.
+    pub(crate) takes: bool,
     /// A chosen parameter value decided a condition since then.
     pub(crate) sampled: bool,
     /// What its registers hold, by the slots of the plan; empty until it sets one.
@@ -143,7 +145,8 @@ impl<'a> Machine<'a> {
                 next: first,
                 reads: SmallVec::new(),
                 changed: false,
-                modifies: false,
+                unsure: false,
+                takes: false,
                 sampled: false,
                 slots: Vec::new(),
                 lap: None,
@@ -323,7 +326,8 @@ impl<'a> Machine<'a> {
         }
         t.reads.clear();
         t.changed = false;
-        t.modifies = false;
+        t.unsure = false;
+        t.takes = false;
         t.sampled = false;
     }
 

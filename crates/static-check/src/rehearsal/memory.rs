@@ -21,8 +21,9 @@ pub(crate) struct Place {
 struct Cell {
     value: Value,
     bytes: u32,
-    /// Nobody wrote it yet; its value is an assumption about the start.
-    initial: bool,
+    /// The thread that wrote it last, by its position in the machine; none while its value is an assumption about
+    /// the start.
+    writer: Option<usize>,
 }
 
 /// An mbarrier (PTX ISA, «mbarrier»).
@@ -101,7 +102,7 @@ impl Memory {
             Some(cell) if cell.bytes == bytes => cell.value,
             Some(_) => unknowns.memory(address(place), self.clobbers),
             None if from_zero => {
-                self.cells.insert(place, Cell { value: Value::known(0), bytes, initial: true });
+                self.cells.insert(place, Cell { value: Value::known(0), bytes, writer: None });
                 Value::known(0)
             }
             None => unknowns.memory(address(place), self.clobbers),
@@ -109,8 +110,8 @@ impl Memory {
     }
 
     /// Stores a value; whether anything changed.
-    pub(crate) fn write(&mut self, place: Place, bytes: u32, value: Value) -> bool {
-        let old = self.cells.insert(place, Cell { value, bytes, initial: false });
+    pub(crate) fn write(&mut self, thread: usize, place: Place, bytes: u32, value: Value) -> bool {
+        let old = self.cells.insert(place, Cell { value, bytes, writer: Some(thread) });
         let changed = old.is_none_or(|old| old.value != value || old.bytes != bytes);
         if changed {
             self.version += 1;
@@ -118,10 +119,15 @@ impl Memory {
         changed
     }
 
+    /// The thread that wrote what lies at a place, by its position in the machine.
+    pub(crate) fn writer(&self, place: Place) -> Option<usize> {
+        self.cells.get(&place)?.writer
+    }
+
     /// Assumes another value at the start, where nobody has written yet.
     pub(crate) fn assume(&mut self, place: Place, value: Value) -> bool {
         match self.cells.get_mut(&place) {
-            Some(cell) if cell.initial => {
+            Some(cell) if cell.writer.is_none() => {
                 cell.value = value;
                 true
             }
@@ -135,7 +141,9 @@ impl Memory {
         self.clobbers += 1;
         self.version += 1;
         self.cells.retain(|place, cell| {
-            cell.initial || !place.may_be_at(shared, base) || place.named_base().is_some_and(&from_zero)
+            cell.writer.is_none()
+                || !place.may_be_at(shared, base)
+                || place.named_base().is_some_and(&from_zero)
         });
     }
 

@@ -205,8 +205,10 @@ pub(crate) struct Group {
     pub(crate) threads: Vec<u32>,
     /// The places that they poll.
     pub(crate) reads: Vec<(Place, InstructionId)>,
-    /// What they wait for rests on a chosen parameter value, or they try to take what they poll.
+    /// What they wait for rests on a chosen parameter value, or somebody else may have changed what they poll.
     pub(crate) uncertain: bool,
+    /// They try to take what they poll, as a lock is taken.
+    pub(crate) takes: bool,
 }
 
 /// A state in which nothing goes on.
@@ -218,6 +220,8 @@ pub(crate) struct Standstill {
     pub(crate) phases: Vec<(u32, u64, Phase)>,
     /// The mbarriers.
     pub(crate) mbarriers: Vec<(Place, Mbarrier)>,
+    /// Who wrote last what lies at the polled places: block and thread.
+    pub(crate) holders: Vec<(Place, u32, u32)>,
     /// How many conditions were chosen to get here that rest on something else than what a polled place holds
     /// at the start.
     pub(crate) chosen: usize,
@@ -414,9 +418,11 @@ fn standstill(machine: &mut Machine<'_>) -> Standstill {
             threads: Vec::new(),
             reads: Vec::new(),
             uncertain: false,
+            takes: false,
         });
         group.threads.push(thread.index);
-        group.uncertain |= doing == Doing::Spinning && (thread.sampled || thread.modifies);
+        group.uncertain |= doing == Doing::Spinning && (thread.sampled || thread.unsure);
+        group.takes |= doing == Doing::Spinning && thread.takes;
         for &(place, at) in &thread.reads {
             if doing == Doing::Spinning && !group.reads.iter().any(|(known, _)| *known == place) {
                 group.reads.push((place, InstructionId(at)));
@@ -426,7 +432,14 @@ fn standstill(machine: &mut Machine<'_>) -> Standstill {
     let mut groups: Vec<Group> = groups.into_values().collect();
     groups.sort_by_key(|group| (group.block, group.threads.first().copied(), group.at));
     let mut polled: Vec<u32> = Vec::new();
+    let mut holders: Vec<(Place, u32, u32)> = Vec::new();
     for (place, _) in groups.iter().flat_map(|group| &group.reads) {
+        if let Some(holder) = machine.memory.writer(*place).and_then(|thread| machine.threads.get(thread))
+            && !holders.iter().any(|(known, ..)| known == place)
+        {
+            let block = machine.blocks.get(holder.block as usize).copied().unwrap_or(0);
+            holders.push((*place, block, holder.index));
+        }
         let start = machine.unknowns.memory(memory::address(*place), 0);
         polled.extend_from_slice(machine.unknowns.roots(start));
     }
@@ -449,6 +462,7 @@ fn standstill(machine: &mut Machine<'_>) -> Standstill {
         groups,
         phases,
         mbarriers,
+        holders,
         chosen,
         parameter: machine.sampled.then_some(machine.choices.parameter),
     }

@@ -49,7 +49,7 @@ impl Machine<'_> {
                 match self.place(thread, address, access.space) {
                     Some(place) if access.elements <= 1 => {
                         self.note_unresolved(place, id, access);
-                        let changed = self.memory.write(place, access.ty.bytes(), value);
+                        let changed = self.memory.write(thread, place, access.ty.bytes(), value);
                         self.note_change(thread, changed);
                     }
                     Some(place) => {
@@ -59,7 +59,7 @@ impl Machine<'_> {
                             let bytes = access.ty.bytes();
                             let place =
                                 Place { offset: place.offset + element as i64 * i64::from(bytes), ..place };
-                            let changed = self.memory.write(place, bytes, value);
+                            let changed = self.memory.write(thread, place, bytes, value);
                             self.note_change(thread, changed);
                         }
                     }
@@ -227,7 +227,7 @@ impl Machine<'_> {
         let changed = self.memory.may_have_changed(place);
         if let Some(t) = self.threads.get_mut(thread) {
             t.synchronised = meetings;
-            t.modifies |= changed;
+            t.unsure |= changed;
         }
         if let Some(t) = self.threads.get_mut(thread)
             && !t.reads.iter().any(|(known, _)| *known == place)
@@ -283,7 +283,7 @@ impl Machine<'_> {
                     Some(replacement)
                 } else if self.memory.assume(place, operand) {
                     // Nobody wrote it yet: it may as well start with what the exchange asks for.
-                    let changed = self.memory.write(place, bytes, replacement);
+                    let changed = self.memory.write(thread, place, bytes, replacement);
                     self.note_change(thread, changed);
                     return operand;
                 } else if old.bits().is_some() && operand.bits().is_some() {
@@ -291,7 +291,7 @@ impl Machine<'_> {
                 } else {
                     self.note_change(thread, true);
                     let value = self.unknowns.fresh();
-                    self.memory.write(place, bytes, value);
+                    self.memory.write(thread, place, bytes, value);
                     return value;
                 }
             }
@@ -319,12 +319,12 @@ impl Machine<'_> {
             _ => false,
         };
         if let Some(t) = self.threads.get_mut(thread) {
-            t.modifies |= takes;
+            t.takes |= takes;
         }
         if let Some(new) = new
             && new != old
         {
-            let changed = self.memory.write(place, bytes, new);
+            let changed = self.memory.write(thread, place, bytes, new);
             self.note_change(thread, changed);
         }
         old

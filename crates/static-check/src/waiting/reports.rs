@@ -66,8 +66,9 @@ impl State<'_> {
                 Some(finding)
             }
             Doing::Spinning => {
-                let (place, mbarrier) =
-                    group.reads.iter().find_map(|(place, _)| Some((place, self.mbarrier(place)?)))?;
+                let on_mbarrier =
+                    group.reads.iter().find_map(|(place, _)| Some((place, self.mbarrier(place)?)));
+                let Some((place, mbarrier)) = on_mbarrier else { return self.nobody_writes(group) };
                 let missing = mbarrier.pending.max(0);
                 let arrivals = count(u64::from(mbarrier.expected), "arrival");
                 let name = self.place_name(place, group.at);
@@ -125,6 +126,48 @@ impl State<'_> {
             Doing::WarpOperation => Some(self.report_warp_operation(group, reach)),
             Doing::ClusterBarrier => None,
         }
+    }
+
+    /// A flag in the block's own memory that no thread can set any more.
+    fn nobody_writes(&self, group: &Group) -> Option<Finding> {
+        let places = self.kernel.places;
+        let (place, _) = group.reads.first()?;
+        let name = self.place_name(place, group.at);
+        let threads = ThreadRanges::from_members(group.threads.iter().copied());
+        let mut finding =
+            self.finding(Rule::WaitCycle, format!("threads wait for {name}, which nobody writes any more"));
+        finding.platforms = hangs_everywhere();
+        finding.spans.push(places.primary(group.at, sentence("thread", &threads, "spin here")));
+        let body = self.kernel.body;
+        let stores = body.instructions().filter(|(id, instruction)| {
+            matches!(instruction.op, Op::Store(_) | Op::Atomic { .. })
+                && *id != group.at
+                && place.named_base() == Some(body.base(*id))
+        });
+        for (at, _) in stores {
+            let span = places.cause(at, "this write does not end the wait");
+            if !finding.spans.iter().any(|known| (&known.file, known.line) == (&span.file, span.line)) {
+                finding.spans.push(span);
+            }
+        }
+        if finding.spans.len() == 1 {
+            finding.assumes.push(format!("{name} does not happen to hold what the loop waits for"));
+        }
+        self.add_others(group, &mut finding);
+        finding.help = "write the flag in a thread that does not wait for it".into();
+        let mut graph = WaitGraph::default();
+        let waiter = graph.node(Node::Threads { block: group.block, threads: threads.clone() });
+        let flag = graph.node(Node::Location(name.clone()));
+        let line = places.line(group.at);
+        let spin = agreeing(&threads, "spin");
+        graph.edge(waiter, flag, format!("{spin} on {name} (line {line})"), line);
+        graph.sentence = format!(
+            "{} of block {} {spin} on {name} (line {line}), which nobody writes any more",
+            threads.with_noun("thread"),
+            group.block
+        );
+        finding.waits = Some(graph);
+        Some(finding)
     }
 
     /// Where the other threads of the block are.
@@ -198,7 +241,12 @@ impl State<'_> {
         if let Some(group) = groups.iter().find(on_workspace) {
             return self.report_grid_barrier(group);
         }
-        let mut finding = self.finding(Rule::WaitCycle, "threads wait for each other".to_string());
+        let message = match groups.as_slice() {
+            [alone] if alone.takes => "threads wait for a lock that one of them already has",
+            [_] => "threads wait for what they do only behind this wait",
+            _ => "threads wait for each other",
+        };
+        let mut finding = self.finding(Rule::WaitCycle, message.to_string());
         // Named barriers and warp operations are NVIDIA's own.
         if groups.iter().all(|group| matches!(group.doing, Doing::Barrier(0) | Doing::Spinning)) {
             finding.platforms = hangs_everywhere();
@@ -245,7 +293,11 @@ impl State<'_> {
             story.push_str(&clause);
         }
         graph.sentence = story;
-        finding.help = if groups.iter().any(|g| g.doing == Doing::Spinning) {
+        finding.help = if groups.iter().any(|g| g.takes) {
+            "give the lock back before anything that waits for those who take it".into()
+        } else if let [_] = groups.as_slice() {
+            "write the flag before waiting for it, or in a thread that does not wait".into()
+        } else if groups.iter().any(|g| g.doing == Doing::Spinning) {
             "write the flag before anything that waits for its readers, or move the barrier out of the branch so \
              that all threads reach it"
                 .into()
@@ -268,9 +320,12 @@ impl State<'_> {
         let places = self.kernel.places;
         let Some((place, _)) = group.reads.first() else { return };
         let name = self.place_name(place, group.at);
-        let assumption = format!(
-            "{name} does not already hold what the loop waits for, and nobody outside the grid writes it"
-        );
+        let assumption = match group.takes {
+            true => format!("{name} is free at the start, and nobody outside the grid gives it back"),
+            false => format!(
+                "{name} does not already hold what the loop waits for, and nobody outside the grid writes it"
+            ),
+        };
         if !finding.assumes.contains(&assumption) {
             finding.assumes.push(assumption);
         }
@@ -280,11 +335,10 @@ impl State<'_> {
             .filter(|&w| self.writes(reach, next, w, group) != Writes::No)
             .collect();
         let Some(&writer) = writers.first() else { return };
+        let what = if group.takes { "release of" } else { "write of" };
         for &writer in &writers {
             if !finding.spans.iter().any(|s| s.line == places.line(writer)) {
-                finding
-                    .spans
-                    .push(places.cause(writer, format!("the write of {name} lies behind that wait")));
+                finding.spans.push(places.cause(writer, format!("the {what} {name} lies behind that wait")));
             }
         }
         let by = ThreadRanges::from_members(self.threads_at(writer, next));
@@ -293,10 +347,13 @@ impl State<'_> {
             _ => "that wait",
         };
         let of = if next.block == group.block { String::new() } else { format!(" of block {}", next.block) };
+        let does = match group.takes {
+            true => format!("{} {name} back", agreeing(&by, "give")),
+            false => format!("{} {name}", agreeing(&by, "write")),
+        };
         clauses.push(format!(
-            "only {}{of} {} {name}, on line {}, after {behind}",
+            "only {}{of} {does}, on line {}, after {behind}",
             by.with_noun("thread"),
-            agreeing(&by, "write"),
             places.line(writer)
         ));
     }

@@ -1,6 +1,8 @@
 //! Who can end a spin: the writes of what it polls, and the threads that come to them.
 
-use standstill_kernel_ir::{AtomicOperation, BlockId, MatrixKind, MbarrierOperation, Terminator};
+use standstill_kernel_ir::{
+    AtomicOperation, BlockId, MatrixKind, MbarrierOperation, Order, Scope, Space, Terminator,
+};
 
 use super::*;
 use crate::inline::is_shared;
@@ -78,9 +80,51 @@ impl State<'_> {
         !apart && ends
     }
 
+    /// Whether what a group polls is in memory that only its block's own instructions write, with values that are
+    /// known.
+    pub(super) fn is_closed(&self, group: &Group, writers: &[InstructionId]) -> bool {
+        let body = self.kernel.body;
+        if writers.iter().any(|&writer| constant_at(body, writer).is_none()) {
+            return false;
+        }
+        let own =
+            |place: &Place| place.block.is_some() && matches!(place.named_base(), Some(Base::Symbol(_)));
+        let may_go_anywhere = |id: InstructionId, access: standstill_kernel_ir::Access| {
+            access.space == Space::SharedCluster
+                || access.space == Space::Generic
+                    && body.base(id) == Base::Unknown
+                    && group.reads.iter().any(|&(_, poll)| !self.of_other_kind(poll, id))
+        };
+        group.reads.iter().all(|(place, _)| own(place))
+            && !body.instructions().any(|(id, instruction)| match instruction.op {
+                Op::Store(access) | Op::Atomic { access, .. } => may_go_anywhere(id, access),
+                Op::ClusterBarrier { .. }
+                | Op::AsyncCopy { .. }
+                | Op::BulkCopy { .. }
+                | Op::Matrix(_)
+                | Op::Call(_)
+                | Op::Opaque(_) => true,
+                _ => false,
+            })
+    }
+
+    /// Whether a write behind a wait by the waiting threads themselves is the one they wait for, and no answer to
+    /// the host.
+    pub(super) fn is_own_answer(&self, spin: &Group, writer: InstructionId) -> bool {
+        let on_the_card = |id: InstructionId| match self.kernel.body.instruction(id).map(|i| i.op) {
+            Some(Op::Load(access) | Op::Store(access) | Op::Atomic { access, .. }) => {
+                !matches!(access.order, Order::Weak | Order::Volatile | Order::Mmio)
+                    && access.scope != Scope::Sys
+            }
+            _ => false,
+        };
+        let for_the_card = on_the_card(writer) && spin.reads.iter().all(|&(_, poll)| on_the_card(poll));
+        for_the_card && constant_at(self.kernel.body, writer).is_some() || self.only_ends(spin, writer)
+    }
+
     /// Whether what a write leaves is the only value that ends a spin. Where others end it, too, they may come
     /// from outside the grid, and the write may be the answer.
-    pub(super) fn only_ends(&self, spin: &Group, writer: InstructionId) -> bool {
+    fn only_ends(&self, spin: &Group, writer: InstructionId) -> bool {
         let body = self.kernel.body;
         let Some(&(_, poll)) = spin.reads.first() else { return false };
         let Some(around) = body.loops.innermost(body.block_of(poll)) else { return false };
