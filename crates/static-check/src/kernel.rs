@@ -10,7 +10,7 @@ use crate::places::Places;
 use crate::rehearsal::Rehearsal;
 use crate::threads::ThreadValues;
 use crate::uniformity::{Agreement, Proved, Uniformity};
-use crate::{Options, divergence, grid, rehearsal, waiting};
+use crate::{Options, any_shape, divergence, grid, rehearsal, waiting};
 
 /// A kernel with all that the rules may ask.
 pub(crate) struct Kernel<'a> {
@@ -63,6 +63,7 @@ pub(crate) fn check(
     let mut found = Vec::new();
     let explained = match &rehearsal {
         Some(rehearsal) => waiting::check(&kernel, rehearsal, &mut found),
+        None if launch.block.is_none() => any_shape::check(&kernel, header.bounds.maximum_block, &mut found),
         None => Vec::new(),
     };
     undecided(&kernel, &mut found);

@@ -3,6 +3,7 @@
 //! Belongs here: the rules, and the analyses that only rules need (uniformity, rehearsal).
 //! Does not belong here: reading a file format, running a program, printing.
 
+mod any_shape;
 mod body;
 mod divergence;
 mod grid;
