@@ -3,10 +3,10 @@
 
 #[path = "../tests/common/mod.rs"]
 mod common;
-
-use std::time::Instant;
+mod processor;
 
 use common::{Case, finish};
+use processor::Processor;
 use standstill_device_sim::Progress;
 
 /// Loops of 1000 turns around a body.
@@ -18,26 +18,6 @@ fn looped(body: &str) -> String {
          L: {body} add.u32 %r9, %r9, 1; setp.lt.u32 %p1, %r9, 1000; @%p1 bra L;
          add.f32 %f9, %f3, %f4; st.shared.f32 [%r5], %f9; st.shared.u32 [%r5], %r8; ret;"
     )
-}
-
-/// Time on a processor, where the system tells it, so that other work on the machine does not count.
-struct Processor(Option<u64>, Instant);
-
-impl Processor {
-    fn spent() -> Option<u64> {
-        std::fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').next()?.parse().ok()
-    }
-
-    fn now() -> Processor {
-        Processor(Processor::spent(), Instant::now())
-    }
-
-    fn seconds(&self) -> f64 {
-        match (self.0, Processor::spent()) {
-            (Some(before), Some(after)) => (after - before) as f64 / 1e9,
-            _ => self.1.elapsed().as_secs_f64(),
-        }
-    }
 }
 
 fn measure(name: &str, body: &str) {

@@ -19,7 +19,7 @@ use standstill_kernel_ir::{
 
 use crate::exec::core::nothing;
 use crate::launch::LaunchError;
-use code::{Code, Frame, Kind, LANES, Micro, Origin, Place, Plane, Slot};
+use code::{Aligned, Code, Frame, Kind, LANES, Micro, Origin, Place, Plane, Slot};
 
 /// What a function needs to know of the kernel that it belongs to.
 pub(crate) struct Surroundings<'a> {
@@ -274,7 +274,7 @@ impl<'a> Decoder<'a> {
             Plane::Narrow => {
                 let rows = &mut self.code.constants32;
                 let row = *self.narrow_constants.entry(value as u32).or_insert_with(|| {
-                    rows.push([value as u32; LANES]);
+                    rows.push(Aligned([value as u32; LANES]));
                     rows.len() as u32 - 1
                 });
                 Place { plane, slot: Slot(row | Slot::CONSTANT), ty: Type::B32 }
@@ -282,7 +282,7 @@ impl<'a> Decoder<'a> {
             Plane::Wide => {
                 let rows = &mut self.code.constants64;
                 let row = *self.wide_constants.entry(value).or_insert_with(|| {
-                    rows.push([value; LANES]);
+                    rows.push(Aligned([value; LANES]));
                     rows.len() as u32 - 1
                 });
                 Place { plane, slot: Slot(row | Slot::CONSTANT), ty: Type::B64 }

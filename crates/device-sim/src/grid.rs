@@ -53,6 +53,15 @@ pub struct Statistics {
     pub blocks_ended: u64,
 }
 
+/// Turns of warps since a block was last started.
+#[derive(Debug, Default)]
+struct Turns {
+    /// All of them.
+    all: u64,
+    /// Those that took their whole time.
+    whole: u64,
+}
+
 /// A launch that runs. Advance it with [`Grid::run`].
 pub struct Grid {
     pub(crate) shared: GridShared,
@@ -84,7 +93,7 @@ pub struct Grid {
     at_once: bool,
     /// There was no room for another block.
     full: bool,
-    turns: u64,
+    turns: Turns,
     /// Turns until parked warps are looked at.
     until_look: u64,
     /// How far the clock jumps when everybody waits for time.

@@ -13,6 +13,11 @@ pub(crate) type Row32 = [u32; LANES];
 /// One value of up to 64 bits for each lane.
 pub(crate) type Row64 = [u64; LANES];
 
+/// A row that no vector of it crosses a line of the cache.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+pub(crate) struct Aligned<T>(pub(crate) T);
+
 /// What executes an operation for all lanes.
 pub(crate) type Handler = for<'c> fn(&mut Core<'c>, &Micro) -> Step;
 
@@ -203,8 +208,8 @@ pub(crate) struct Code {
     pub(crate) origins: Vec<Origin>,
     /// First operation of each block.
     pub(crate) starts: Vec<u32>,
-    pub(crate) constants32: Vec<Row32>,
-    pub(crate) constants64: Vec<Row64>,
+    pub(crate) constants32: Vec<Aligned<Row32>>,
+    pub(crate) constants64: Vec<Aligned<Row64>>,
     pub(crate) general: Vec<General>,
     pub(crate) operations: Vec<Whole>,
     pub(crate) specials: Vec<Special>,

@@ -68,7 +68,7 @@ fn quick(core: &mut Core<'_>, whole: &Whole, access: Access, operation: AtomicOp
 
 /// `atom` and `red`: lanes one after the other.
 pub(crate) fn atomic(core: &mut Core<'_>, op: &Micro) -> Step {
-    let code = Arc::clone(&core.code);
+    let code = core.code;
     let Some(whole) = code.operations.get(op.x as usize) else { return Step::Next };
     let Op::Atomic { access, operation } = whole.op else { return Step::Next };
     let (ty, bytes) = (access.ty, access.ty.bytes());

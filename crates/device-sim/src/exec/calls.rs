@@ -57,10 +57,10 @@ pub(super) fn call(
             }
         }
     };
-    let Some(entered) = core.grid.kernel.code(callee).map(Arc::clone) else {
+    let Some(entered) = core.kernel.code(callee) else {
         return Err((FaultKind::InvalidCall(format!("function {}", callee.0)), first));
     };
-    let Some(frame) = warp.frame(group.frame, pc, index, &entered) else {
+    let Some(frame) = warp.frame(group.frame, pc, index, entered) else {
         return Err((FaultKind::StackOverflow, first));
     };
     let passed = collect(core, &site.arguments, &entered.parameters);
@@ -83,7 +83,7 @@ pub(super) fn leave(warp: &mut Warp, core: &mut Core<'_>, group: &mut Group) -> 
     let results = caller.code.0.calls.get(frame.call as usize).map_or(&[][..], |site| &site.results);
     let passed = collect(core, &frame.code.0.results, results);
     (core.base, core.local_base) = (caller.base, caller.local_base);
-    core.code = Arc::clone(&caller.code.0);
+    core.code = core.kernel.code(caller.code.0.function.id)?;
     let left = std::mem::replace(&mut group.frame, frame.caller?);
     deliver(core, passed);
     warp.forget(left);

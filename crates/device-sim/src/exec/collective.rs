@@ -61,7 +61,7 @@ fn whole<'c>(code: &'c Arc<crate::decode::code::Code>, op: &Micro) -> Option<&'c
 
 /// Executes an operation for each complete team.
 fn together(core: &mut Core<'_>, op: &Micro, mask: usize, act: impl Fn(&mut Core<'_>, &Whole, u32)) -> Step {
-    let code = Arc::clone(&core.code);
+    let code = core.code;
     let Some(whole) = whole(&code, op) else { return Step::Next };
     match teams(core, whole.source(mask)) {
         Ok(teams) => {
@@ -87,7 +87,7 @@ pub(crate) fn mask_position(op: Op) -> usize {
 
 /// `bar.warp.sync`: a caller that its mask leaves out does not wait (measured on an H200).
 pub(crate) fn sync(core: &mut Core<'_>, op: &Micro) -> Step {
-    let code = Arc::clone(&core.code);
+    let code = core.code;
     let Some(whole) = whole(&code, op) else { return Step::Next };
     let masks = masks(core, whole.source(0));
     let live = !core.spare;
@@ -177,7 +177,7 @@ pub(crate) fn reduce(core: &mut Core<'_>, op: &Micro) -> Step {
 
 /// `activemask`.
 pub(crate) fn active_mask(core: &mut Core<'_>, op: &Micro) -> Step {
-    let code = Arc::clone(&core.code);
+    let code = core.code;
     let Some(whole) = whole(&code, op) else { return Step::Next };
     let active = core.active;
     for lane in lanes(active) {

@@ -14,7 +14,7 @@ use crate::fault::FaultKind;
 
 /// `cp.async`: shared address, global address, bytes, bytes that come from memory (the rest is zero).
 pub(crate) fn small(core: &mut Core<'_>, op: &Micro) -> Step {
-    let code = Arc::clone(&core.code);
+    let code = core.code;
     let Some(whole) = code.operations.get(op.x as usize) else { return Step::Next };
     let Op::AsyncCopy { bytes } = whole.op else { return Step::Next };
     for lane in lanes(core.active) {
@@ -88,7 +88,7 @@ impl Core<'_> {
 /// `cp.async.mbarrier.arrive`: all copies of the thread have been done. Without `.noinc` the pending count
 /// goes up first, so that nothing changes.
 pub(crate) fn arrive(core: &mut Core<'_>, op: &Micro) -> Step {
-    let code = Arc::clone(&core.code);
+    let code = core.code;
     let Some(whole) = code.operations.get(op.x as usize) else { return Step::Next };
     let Op::AsyncMbarrierArrive { no_increment } = whole.op else { return Step::Next };
     for lane in lanes(core.active) {
@@ -112,7 +112,7 @@ fn with_window(address: u64) -> u64 {
 
 /// `cp.async.bulk` (not `.tensor`): destination, source, bytes, [mbarrier].
 pub(crate) fn bulk(core: &mut Core<'_>, op: &Micro) -> Step {
-    let code = Arc::clone(&core.code);
+    let code = core.code;
     let Some(whole) = code.operations.get(op.x as usize) else { return Step::Next };
     let Op::BulkCopy { direction, tensor, completion, reduction, multicast } = whole.op else {
         return Step::Next;
@@ -183,7 +183,7 @@ fn of_rank(address: u64, rank: u32) -> u64 {
 
 /// `st.async` and `red.async`: address, values, mbarrier.
 pub(crate) fn store(core: &mut Core<'_>, op: &Micro) -> Step {
-    let code = Arc::clone(&core.code);
+    let code = core.code;
     let Some(whole) = code.operations.get(op.x as usize) else { return Step::Next };
     let Op::AsyncStore { access, reduction } = whole.op else { return Step::Next };
     let (bytes, elements) = (access.ty.bytes(), usize::from(access.elements.max(1)));
@@ -216,7 +216,7 @@ pub(crate) fn store(core: &mut Core<'_>, op: &Micro) -> Step {
 
 /// `tcgen05.commit`: everything issued before has been done.
 pub(crate) fn tensor_commit(core: &mut Core<'_>, op: &Micro) -> Step {
-    let code = Arc::clone(&core.code);
+    let code = core.code;
     let Some(whole) = code.operations.get(op.x as usize) else { return Step::Next };
     for lane in lanes(core.active) {
         let address = core.read(whole.source(0), lane);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::decode::code::{Code, Frame, LANES, Micro, Place, Plane, Row32, Row64, Slot};
+use crate::decode::code::{Aligned, Code, Frame, Kernel, LANES, Micro, Place, Plane, Row32, Row64, Slot};
 use crate::fault::FaultKind;
 use crate::grid::shared::{BlockShared, GridShared};
 use crate::hang::spy::Spy;
@@ -25,8 +25,8 @@ pub(crate) enum Step {
 /// All registers of a warp: the frames of its calls, one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Registers {
-    pub(crate) narrow: Vec<Row32>,
-    pub(crate) wide: Vec<Row64>,
+    pub(crate) narrow: Vec<Aligned<Row32>>,
+    pub(crate) wide: Vec<Aligned<Row64>>,
     pub(crate) predicates: Vec<u32>,
 }
 
@@ -34,10 +34,10 @@ impl Registers {
     /// Makes room for everything below `end`.
     pub(crate) fn reserve(&mut self, end: Frame) {
         if self.narrow.len() < end.narrow {
-            self.narrow.resize(end.narrow, [0; LANES]);
+            self.narrow.resize(end.narrow, Aligned([0; LANES]));
         }
         if self.wide.len() < end.wide {
-            self.wide.resize(end.wide, [0; LANES]);
+            self.wide.resize(end.wide, Aligned([0; LANES]));
         }
         if self.predicates.len() < end.predicates {
             self.predicates.resize(end.predicates, 0);
@@ -115,7 +115,8 @@ pub(crate) struct Core<'a> {
     pub(crate) base: Frame,
     /// Where its local memory begins.
     pub(crate) local_base: u32,
-    pub(crate) code: Arc<Code>,
+    pub(crate) kernel: &'a Kernel,
+    pub(crate) code: &'a Arc<Code>,
     /// Lanes that run.
     pub(crate) mask: u32,
     /// Lanes in which the operation takes effect.
@@ -137,9 +138,9 @@ impl Core<'_> {
     #[inline(always)]
     pub(crate) fn narrow(&self, slot: Slot) -> &Row32 {
         if slot.is_constant() {
-            &self.code.constants32[slot.row()]
+            &self.code.constants32[slot.row()].0
         } else {
-            &self.registers.narrow[self.base.narrow + slot.row()]
+            &self.registers.narrow[self.base.narrow + slot.row()].0
         }
     }
 
@@ -147,9 +148,9 @@ impl Core<'_> {
     #[inline(always)]
     pub(crate) fn wide(&self, slot: Slot) -> &Row64 {
         if slot.is_constant() {
-            &self.code.constants64[slot.row()]
+            &self.code.constants64[slot.row()].0
         } else {
-            &self.registers.wide[self.base.wide + slot.row()]
+            &self.registers.wide[self.base.wide + slot.row()].0
         }
     }
 
@@ -167,13 +168,13 @@ impl Core<'_> {
     /// A narrow destination.
     #[inline(always)]
     pub(crate) fn narrow_mut(&mut self, slot: Slot) -> &mut Row32 {
-        &mut self.registers.narrow[self.base.narrow + slot.row()]
+        &mut self.registers.narrow[self.base.narrow + slot.row()].0
     }
 
     /// A wide destination.
     #[inline(always)]
     pub(crate) fn wide_mut(&mut self, slot: Slot) -> &mut Row64 {
-        &mut self.registers.wide[self.base.wide + slot.row()]
+        &mut self.registers.wide[self.base.wide + slot.row()].0
     }
 
     /// Writes a predicate in the active lanes.
@@ -253,23 +254,30 @@ pub(crate) fn nothing(_: &mut Core<'_>, _: &Micro) -> Step {
 /// Something that is compiled for the vector instructions of newer processors as well.
 pub(crate) trait Body {
     type Output;
-    fn body(core: &mut Core<'_>, op: &Micro) -> Self::Output;
+    /// `AVX` says that this processor has AVX2.
+    fn body<const AVX: bool>(core: &mut Core<'_>, op: &Micro) -> Self::Output;
 }
 
 /// A call of a [`Body`].
+#[cfg(target_arch = "x86_64")]
 struct Vectorised<'a, 'c, B>(&'a mut Core<'c>, &'a Micro, std::marker::PhantomData<B>);
 
+#[cfg(target_arch = "x86_64")]
 impl<B: Body> pulp::NullaryFnOnce for Vectorised<'_, '_, B> {
     type Output = B::Output;
 
     #[inline(always)]
     fn call(self) -> B::Output {
-        B::body(self.0, self.1)
+        B::body::<true>(self.0, self.1)
     }
 }
 
 /// Calls a body in the form that this processor runs fastest.
 #[inline(always)]
 pub(crate) fn fast<B: Body>(core: &mut Core<'_>, op: &Micro) -> B::Output {
-    core.arch.dispatch(Vectorised(core, op, std::marker::PhantomData::<B>))
+    #[cfg(target_arch = "x86_64")]
+    if let pulp::Arch::V3(instructions) = core.arch {
+        return instructions.vectorize(Vectorised(core, op, std::marker::PhantomData::<B>));
+    }
+    B::body::<false>(core, op)
 }

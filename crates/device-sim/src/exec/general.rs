@@ -10,7 +10,7 @@ use crate::fault::FaultKind;
 
 /// Executes the operation `x` of the code's list in the active lanes.
 pub(crate) fn arithmetic(core: &mut Core<'_>, op: &Micro) -> Step {
-    let code = std::sync::Arc::clone(&core.code);
+    let code = core.code;
     let Some(general) = code.general.get(op.x as usize) else { return Step::Next };
     let mut sources: SmallVec<[u64; 8]> = SmallVec::new();
     let mut unknown = false;

@@ -1,7 +1,5 @@
 //! The groups of a warp: who runs next, who comes together, who waits for whom.
 
-use std::sync::Arc;
-
 use super::collective::mask_position;
 use super::core::{Core, lanes};
 use super::warp::{Group, PATIENCE, State, Warp};
@@ -80,7 +78,7 @@ impl Warp {
     /// Makes the lanes of a group wait at an operation of the lanes that their masks name, and lets those go on
     /// whose lanes are all there.
     pub(super) fn collect(&mut self, core: &mut Core<'_>, group: Group) -> Result<(), (FaultKind, u32)> {
-        let code = Arc::clone(&core.code);
+        let code = core.code;
         let whole = code.ops.get(group.pc as usize).and_then(|op| code.operations.get(op.x as usize));
         let Some(whole) = whole else { return Ok(()) };
         let is_sync = whole.op == standstill_kernel_ir::Op::WarpSync;

@@ -2,8 +2,6 @@
 //!
 //! Those of several warps (`wgmma`, `tcgen05`) have no values: their results are unknown.
 
-use std::sync::Arc;
-
 use standstill_kernel_ir::matrix::{self, Piece};
 use standstill_kernel_ir::{MatrixFragment, MatrixKind, Op};
 
@@ -14,7 +12,7 @@ use crate::fault::FaultKind;
 
 /// `mma`, `wmma`, `ldmatrix`, `stmatrix`, `movmatrix` and their like.
 pub(crate) fn operate(core: &mut Core<'_>, op: &Micro) -> Step {
-    let code = Arc::clone(&core.code);
+    let code = core.code;
     let Some(whole) = code.operations.get(op.x as usize) else { return Step::Next };
     let Op::Matrix(kind) = whole.op else { return Step::Next };
     let of_a_warp =

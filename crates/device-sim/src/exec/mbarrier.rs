@@ -1,7 +1,5 @@
 //! Memory barriers (PTX ISA, «mbarrier»): a 64-bit word of shared memory.
 
-use std::sync::Arc;
-
 use standstill_kernel_ir::{MbarrierOperation, Op, Space};
 
 use super::core::{Core, Step, lanes};
@@ -88,7 +86,7 @@ impl Core<'_> {
 
 /// `mbarrier.*`, lanes one after the other.
 pub(crate) fn operate(core: &mut Core<'_>, op: &Micro) -> Step {
-    let code = Arc::clone(&core.code);
+    let code = core.code;
     let Some(whole) = code.operations.get(op.x as usize) else { return Step::Next };
     let Op::Mbarrier { operation, space, .. } = whole.op else { return Step::Next };
     for lane in lanes(core.active) {

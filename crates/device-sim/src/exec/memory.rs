@@ -5,9 +5,11 @@ use standstill_kernel_ir::{Access, Space, Type};
 use std::marker::PhantomData;
 
 use super::core::{Body, Core, Step, fast, lanes};
-use super::pattern::{Pattern, pattern};
+use super::pattern::{Halves, Pattern, halves};
+use super::wide::Element;
 use crate::address;
-use crate::decode::code::{Handler, LANES, Micro, Place, Plane, Row64, Slot};
+use crate::decode::code::{Handler, LANES, Micro, Place, Plane, Row32, Row64, Slot};
+use crate::memory::halves::{HALF, same_size};
 use crate::memory::region::{Region, Word};
 
 /// An operation's `b` says what its address is.
@@ -51,106 +53,91 @@ const BITS: [u64; LANES] = {
     bits
 };
 
-/// The region that all active lanes' elements lie in, and whether they are neighbours in the order of the
-/// lanes; `None` where they lie in several, or where the careful way is asked for. The addresses become
-/// offsets, for lanes that are not active that of the first active one.
+/// The region that an address lies in, and where it begins. Bounds are the region's to check; of other blocks' shared
+/// memory and of private memory it knows nothing.
 #[inline(always)]
-fn common<'c, const SPACE: u8>(
-    core: &'c mut Core<'_>,
-    at: &mut Row64,
-    bytes: u64,
-) -> Option<(&'c Region, bool)> {
-    let active = core.active;
-    if core.spy.recording {
-        return None;
+fn region_of<'c, const SPACE: u8>(core: &'c mut Core<'_>, address: u64) -> Option<(&'c Region, u64)> {
+    let shared = SPACE == GENERIC && (address::PARAMETERS..address::SHARED_END).contains(&address);
+    if SPACE == SHARED || shared {
+        return Some((&core.block.shared, address::SHARED));
     }
-    let first = at[active.trailing_zeros() as usize % LANES];
-    let shared =
-        SPACE == SHARED || (SPACE == GENERIC && (address::SHARED..address::SHARED_END).contains(&first));
-    let (start, length, region): (u64, u64, &Region);
-    if shared {
-        (start, length, region) = (address::SHARED, core.block.shared.len() as u64, &core.block.shared);
-    } else {
-        if SPACE == GENERIC && (address::PARAMETERS..address::SHARED_END).contains(&first) {
-            return None;
+    let allocation = core.grid.cached(address)?;
+    Some((&allocation.region, allocation.address))
+}
+
+/// An address from the start of its region; of a shared address only the low 32 bits count.
+#[inline(always)]
+fn offset_in<const SPACE: u8>(address: u64, start: u64) -> usize {
+    let offset = address.wrapping_sub(start);
+    (if SPACE == SHARED { offset & 0xffff_ffff } else { offset }) as usize
+}
+
+/// The active lanes' elements, by the patterns of the halves. `None` where that is not how they lie, or where one lies
+/// outside.
+#[inline(always)]
+fn load_halves<const SPACE: u8, W: Word, const ALL: bool, const AVX: bool>(
+    core: &mut Core<'_>,
+    op: &Micro,
+) -> Option<[[W; HALF]; 2]> {
+    let halves = halves_of::<W, ALL>(core, op);
+    // A vector is aligned when its first lane's is, where lanes lie a vector apart; that is for the gathering way.
+    let vector = op.c.0 as usize > W::BYTES;
+    let (_, address) = *halves.iter().find(|(pattern, _)| *pattern != Pattern::Nobody)?;
+    let (region, start) = region_of::<SPACE>(core, address)?;
+    let mut rows = [[W::default(); HALF]; 2];
+    for (row, (pattern, address)) in rows.iter_mut().zip(halves) {
+        let offset = offset_in::<SPACE>(address, start);
+        match pattern {
+            Pattern::Neighbours if !vector => *row = region.load_half::<W, AVX>(offset)?,
+            Pattern::Same if !vector || offset % op.c.0.max(1) as usize == 0 => {
+                *row = [region.load::<W>(offset)?; HALF];
+            }
+            Pattern::Nobody => {}
+            _ => return None,
         }
-        let allocation = core.grid.cached(first)?;
-        (start, length, region) = (allocation.address, allocation.bytes, &allocation.region);
     }
-    if length < bytes {
-        return None;
+    Some(rows)
+}
+
+#[inline(always)]
+fn halves_of<W: Word, const ALL: bool>(core: &Core<'_>, op: &Micro) -> Halves {
+    match W::BYTES {
+        1 => halves::<1, ALL>(core, op),
+        2 => halves::<2, ALL>(core, op),
+        4 => halves::<4, ALL>(core, op),
+        _ => halves::<8, ALL>(core, op),
     }
-    // Of a shared address only the low 32 bits count.
+}
+
+/// The offsets of the active lanes' elements; for lanes that are not active that of the first active one.
+#[inline(always)]
+fn offsets<'c, const SPACE: u8>(core: &'c mut Core<'_>, op: &Micro) -> Option<(&'c Region, Row64)> {
+    let mut at = addresses(core, op);
+    let active = core.active;
+    let first = at[active.trailing_zeros() as usize % LANES];
+    let (region, start) = region_of::<SPACE>(core, first)?;
     let bits = if SPACE == SHARED { 0xffff_ffff } else { u64::MAX };
     let first = first.wrapping_sub(start) & bits;
-    let last = length - bytes;
-    if active == u32::MAX {
-        let mut distance = 0;
-        for lane in 0..LANES {
-            at[lane] = at[lane].wrapping_sub(start) & bits;
-            distance |= at[lane] ^ first.wrapping_add(lane as u64 * bytes);
-        }
-        if distance == 0 {
-            return (first <= last && last - first >= 31 * bytes).then_some((region, true));
-        }
-    } else {
-        for lane in 0..LANES {
-            let offset = at[lane].wrapping_sub(start) & bits;
-            at[lane] = if u64::from(active) & BITS[lane] != 0 { offset } else { first };
-        }
-    }
-    // Offsets beyond 63 bits are outside in any case, so that a signed comparison serves.
-    let mut outside = 0;
     for lane in 0..LANES {
-        outside |= (last as i64).wrapping_sub(at[lane] as i64) | at[lane] as i64;
+        let offset = at[lane].wrapping_sub(start) & bits;
+        at[lane] = if u64::from(active) & BITS[lane] != 0 { offset } else { first };
     }
-    (outside >= 0).then_some((region, false))
+    Some((region, at))
 }
 
-/// A type that a register takes an element of memory into.
-trait Into32or64: Copy + Default {
-    fn from_memory(value: u64) -> Self;
-    fn destination<'c>(core: &'c mut Core<'_>, slot: Slot) -> &'c mut [Self; LANES];
-    fn source<'c>(core: &'c Core<'_>, slot: Slot) -> &'c [Self; LANES];
-    fn to_memory(self) -> u64;
-}
-
-impl Into32or64 for u32 {
-    #[inline(always)]
-    fn from_memory(value: u64) -> u32 {
-        value as u32
+/// The same where addresses are narrow and shared.
+#[inline(always)]
+fn near_offsets<'c>(core: &'c mut Core<'_>, op: &Micro) -> (&'c Region, Row32) {
+    let active = core.active;
+    let base = core.narrow(op.a);
+    let back = op.x.wrapping_sub(address::SHARED as u32);
+    let first = base[active.trailing_zeros() as usize % LANES].wrapping_add(back);
+    let mut at = [0; LANES];
+    for lane in 0..LANES {
+        let offset = base[lane].wrapping_add(back);
+        at[lane] = if active & BITS[lane] as u32 != 0 { offset } else { first };
     }
-    #[inline(always)]
-    fn destination<'c>(core: &'c mut Core<'_>, slot: Slot) -> &'c mut [u32; LANES] {
-        core.narrow_mut(slot)
-    }
-    #[inline(always)]
-    fn source<'c>(core: &'c Core<'_>, slot: Slot) -> &'c [u32; LANES] {
-        core.narrow(slot)
-    }
-    #[inline(always)]
-    fn to_memory(self) -> u64 {
-        self.into()
-    }
-}
-
-impl Into32or64 for u64 {
-    #[inline(always)]
-    fn from_memory(value: u64) -> u64 {
-        value
-    }
-    #[inline(always)]
-    fn destination<'c>(core: &'c mut Core<'_>, slot: Slot) -> &'c mut [u64; LANES] {
-        core.wide_mut(slot)
-    }
-    #[inline(always)]
-    fn source<'c>(core: &'c Core<'_>, slot: Slot) -> &'c [u64; LANES] {
-        core.wide(slot)
-    }
-    #[inline(always)]
-    fn to_memory(self) -> u64 {
-        self
-    }
+    (&core.block.shared, at)
 }
 
 /// Widens by the sign of the element, when its type has one.
@@ -165,106 +152,92 @@ fn widen<const SIGNED: bool>(value: u64, bytes: usize) -> u64 {
 }
 
 /// `d ← [a + x]`; `c` holds the bytes that the address must be a multiple of.
-fn load<const SPACE: u8, W: Word, const SIGNED: bool, D: Into32or64>(
-    core: &mut Core<'_>,
-    op: &Micro,
-) -> Step {
+fn load<const SPACE: u8, W: Word, const SIGNED: bool, D: Element>(core: &mut Core<'_>, op: &Micro) -> Step {
     let done = fast::<FastLoad<SPACE, W, SIGNED, D>>(core, op);
     if done { Step::Next } else { slow_load::<SPACE, W, SIGNED, D>(core, op) }
 }
 
 struct FastLoad<const SPACE: u8, W, const SIGNED: bool, D>(PhantomData<(W, D)>);
 
-impl<const SPACE: u8, W: Word, const SIGNED: bool, D: Into32or64> Body for FastLoad<SPACE, W, SIGNED, D> {
+impl<const SPACE: u8, W: Word, const SIGNED: bool, D: Element> Body for FastLoad<SPACE, W, SIGNED, D> {
     type Output = bool;
     #[inline(always)]
-    fn body(core: &mut Core<'_>, op: &Micro) -> bool {
-        fast_load::<SPACE, W, SIGNED, D>(core, op)
+    fn body<const AVX: bool>(core: &mut Core<'_>, op: &Micro) -> bool {
+        fast_load::<SPACE, W, SIGNED, D, AVX>(core, op)
     }
 }
 
-/// The region of an address, and the offset there. Bounds are the region's to check.
 #[inline(always)]
-fn region_of<'c, const SPACE: u8>(core: &'c mut Core<'_>, address: u64) -> Option<(&'c Region, u64)> {
-    if SPACE == SHARED {
-        return Some((&core.block.shared, (address as u32).wrapping_sub(address::SHARED as u32).into()));
-    }
-    if SPACE == GENERIC && (address::PARAMETERS..address::SHARED_END).contains(&address) {
-        return Some((&core.block.shared, address.wrapping_sub(address::SHARED)));
-    }
-    let allocation = core.grid.cached(address)?;
-    Some((&allocation.region, address - allocation.address))
-}
-
-/// A load of a whole warp from neighbouring elements, or of one element; false where it is neither.
-#[inline(always)]
-fn even_load<const SPACE: u8, W: Word, const SIGNED: bool, D: Into32or64>(
+fn fast_load<const SPACE: u8, W: Word, const SIGNED: bool, D: Element, const AVX: bool>(
     core: &mut Core<'_>,
     op: &Micro,
 ) -> bool {
-    let (pattern, first) = match W::BYTES {
-        1 => pattern::<1>(core, op),
-        2 => pattern::<2>(core, op),
-        4 => pattern::<4>(core, op),
-        _ => pattern::<8>(core, op),
-    };
-    // A vector is aligned when its first lane's is, where lanes lie a vector apart; that is for the others.
-    if pattern == Pattern::Other || (op.c.0 as usize > W::BYTES && pattern != Pattern::Same) {
+    if core.spy.recording {
         return false;
     }
-    let Some((region, offset)) = region_of::<SPACE>(core, first) else { return false };
-    if offset % u64::from(op.c.0.max(1)) != 0 {
-        return false;
-    }
-    let mut out = [D::default(); LANES];
-    if pattern == Pattern::Neighbours {
-        let Some(row) = region.load_row::<W>(offset as usize) else { return false };
-        for lane in 0..LANES {
-            out[lane] = D::from_memory(widen::<SIGNED>(row[lane].to_u64(), W::BYTES));
+    let active = core.active;
+    if active == u32::MAX {
+        let Some(rows) = load_halves::<SPACE, W, true, AVX>(core, op) else {
+            return gathering_load::<SPACE, W, SIGNED, D>(core, op);
+        };
+        let into = D::destination(core, op.d);
+        let (low, high) = into.split_at_mut(HALF);
+        for (into, row) in [low, high].into_iter().zip(rows) {
+            into.copy_from_slice(&widened::<W, SIGNED, D>(row));
         }
-    } else {
-        let Some(value) = region.load::<W>(offset as usize) else { return false };
-        out = [D::from_memory(widen::<SIGNED>(value.to_u64(), W::BYTES)); LANES];
+        return true;
     }
-    *D::destination(core, op.d) = out;
+    let Some(rows) = load_halves::<SPACE, W, false, AVX>(core, op) else {
+        return gathering_load::<SPACE, W, SIGNED, D>(core, op);
+    };
+    let into = D::destination(core, op.d);
+    for (half, row) in rows.into_iter().enumerate() {
+        let out = widened::<W, SIGNED, D>(row);
+        for lane in 0..HALF {
+            let at = half * HALF + lane;
+            into[at] = if u64::from(active) & BITS[at] != 0 { out[lane] } else { into[at] };
+        }
+    }
     true
 }
 
+/// Elements as a register holds them.
 #[inline(always)]
-fn fast_load<const SPACE: u8, W: Word, const SIGNED: bool, D: Into32or64>(
+fn widened<W: Word, const SIGNED: bool, D: Element>(row: [W; HALF]) -> [D; HALF] {
+    match same_size::<W, D>(row) {
+        Some(same) => same,
+        None => row.map(|element| D::from_u64(widen::<SIGNED>(element.to_u64(), W::BYTES))),
+    }
+}
+
+#[inline(always)]
+fn gathering_load<const SPACE: u8, W: Word, const SIGNED: bool, D: Element>(
     core: &mut Core<'_>,
     op: &Micro,
 ) -> bool {
-    if core.active == u32::MAX && !core.spy.recording && even_load::<SPACE, W, SIGNED, D>(core, op) {
-        return true;
-    }
-    let mut at = addresses(core, op);
     let active = core.active;
-    let mut out = [D::default(); LANES];
-    let Some((region, neighbours)) = common::<SPACE>(core, &mut at, W::BYTES as u64) else { return false };
     let vector = op.c.0 as usize > W::BYTES;
-    if neighbours {
-        let Some(row) = region.load_row::<W>(at[0] as usize) else { return false };
-        for lane in 0..LANES {
-            out[lane] = D::from_memory(widen::<SIGNED>(row[lane].to_u64(), W::BYTES));
-        }
-    } else {
-        let Some(row) = region.gather::<W>(&at) else { return false };
-        for lane in 0..LANES {
-            out[lane] = D::from_memory(widen::<SIGNED>(row[lane].to_u64(), W::BYTES));
-        }
-    }
     // Allocations are aligned to more than any element, so offsets tell the alignment of addresses.
-    if vector && at.iter().any(|at| at % u64::from(op.c.0.max(1)) != 0) {
-        return false;
-    }
-    let into = D::destination(core, op.d);
-    if active == u32::MAX {
-        *into = out;
-    } else {
-        for lane in 0..LANES {
-            into[lane] = if u64::from(active) & BITS[lane] != 0 { out[lane] } else { into[lane] };
+    let row = if SPACE == SHARED && op.b == NARROW_ADDRESS {
+        let (region, at) = near_offsets(core, op);
+        let bits = at.iter().fold(0, |bits, at| bits | at);
+        if vector && bits % op.c.0.max(1) != 0 {
+            return false;
         }
+        region.gather_near::<W>(&at)
+    } else {
+        let Some((region, at)) = offsets::<SPACE>(core, op) else { return false };
+        let bits = at.iter().fold(0, |bits, at| bits | at);
+        if vector && bits % u64::from(op.c.0.max(1)) != 0 {
+            return false;
+        }
+        region.gather::<W>(&at)
+    };
+    let Some(row) = row else { return false };
+    let into = D::destination(core, op.d);
+    for lane in 0..LANES {
+        let value = D::from_u64(widen::<SIGNED>(row[lane].to_u64(), W::BYTES));
+        into[lane] = if u64::from(active) & BITS[lane] != 0 { value } else { into[lane] };
     }
     true
 }
@@ -278,7 +251,7 @@ fn space_of(space: u8) -> Space {
 }
 
 #[cold]
-fn slow_load<const SPACE: u8, W: Word, const SIGNED: bool, D: Into32or64>(
+fn slow_load<const SPACE: u8, W: Word, const SIGNED: bool, D: Element>(
     core: &mut Core<'_>,
     op: &Micro,
 ) -> Step {
@@ -289,7 +262,7 @@ fn slow_load<const SPACE: u8, W: Word, const SIGNED: bool, D: Into32or64>(
         }
         match core.read_memory(space_of(SPACE), lane, at[lane], W::BYTES as u32) {
             Ok(value) => {
-                D::destination(core, op.d)[lane] = D::from_memory(widen::<SIGNED>(value, W::BYTES));
+                D::destination(core, op.d)[lane] = D::from_u64(widen::<SIGNED>(value, W::BYTES));
             }
             Err(kind) => return core.fail(kind, lane),
         }
@@ -298,65 +271,72 @@ fn slow_load<const SPACE: u8, W: Word, const SIGNED: bool, D: Into32or64>(
 }
 
 /// `[a + x] ← d`; `c` holds the bytes that the address must be a multiple of.
-fn store<const SPACE: u8, W: Word, S: Into32or64>(core: &mut Core<'_>, op: &Micro) -> Step {
+fn store<const SPACE: u8, W: Word, S: Element>(core: &mut Core<'_>, op: &Micro) -> Step {
     let done = fast::<FastStore<SPACE, W, S>>(core, op);
     if done { Step::Next } else { slow_store::<SPACE, W, S>(core, op) }
 }
 
 struct FastStore<const SPACE: u8, W, S>(PhantomData<(W, S)>);
 
-impl<const SPACE: u8, W: Word, S: Into32or64> Body for FastStore<SPACE, W, S> {
+impl<const SPACE: u8, W: Word, S: Element> Body for FastStore<SPACE, W, S> {
     type Output = bool;
     #[inline(always)]
-    fn body(core: &mut Core<'_>, op: &Micro) -> bool {
-        fast_store::<SPACE, W, S>(core, op)
+    fn body<const AVX: bool>(core: &mut Core<'_>, op: &Micro) -> bool {
+        fast_store::<SPACE, W, S, AVX>(core, op)
     }
 }
 
 #[inline(always)]
-fn fast_store<const SPACE: u8, W: Word, S: Into32or64>(core: &mut Core<'_>, op: &Micro) -> bool {
-    if core.active == u32::MAX && !core.spy.recording && op.c.0 as usize <= W::BYTES {
-        let (pattern, first) = match W::BYTES {
-            1 => pattern::<1>(core, op),
-            2 => pattern::<2>(core, op),
-            4 => pattern::<4>(core, op),
-            _ => pattern::<8>(core, op),
-        };
-        if pattern == Pattern::Neighbours {
-            let row = S::source(core, op.d).map(|value| W::from_u64(value.to_memory()));
-            if let Some((region, offset)) = region_of::<SPACE>(core, first)
-                && region.store_row(offset as usize, &row)
-            {
-                return true;
-            }
-        }
-    }
-    let mut at = addresses(core, op);
-    let active = core.active;
-    let values = *S::source(core, op.d);
-    let align = u64::from(op.c.0.max(W::BYTES as u32));
-    let Some((region, neighbours)) = common::<SPACE>(core, &mut at, W::BYTES as u64) else { return false };
-    // Nothing may be written when one of them cannot be.
-    let mut misaligned = 0;
-    for lane in 0..LANES {
-        misaligned |= at[lane];
-    }
-    if misaligned & (align - 1) != 0 {
+fn fast_store<const SPACE: u8, W: Word, S: Element, const AVX: bool>(
+    core: &mut Core<'_>,
+    op: &Micro,
+) -> bool {
+    if core.spy.recording {
         return false;
     }
-    if neighbours {
-        let row = values.map(|value| W::from_u64(value.to_memory()));
-        return region.store_row(at[0] as usize, &row);
+    let active = core.active;
+    let values = *S::source(core, op.d);
+    if active == u32::MAX && op.c.0 as usize <= W::BYTES {
+        let [(low, first), (high, second)] = halves_of::<W, true>(core, op);
+        if low == Pattern::Neighbours && high == Pattern::Neighbours {
+            let Some((region, start)) = region_of::<SPACE>(core, first) else { return false };
+            let offsets = [first, second].map(|address| offset_in::<SPACE>(address, start));
+            // Nothing may be written when one of them cannot be.
+            if !offsets.iter().all(|&offset| region.holds_half::<W>(offset)) {
+                return false;
+            }
+            for (half, offset) in offsets.into_iter().enumerate() {
+                let mut row = [S::default(); HALF];
+                row.copy_from_slice(&values[half * HALF..(half + 1) * HALF]);
+                let row = match same_size::<S, W>(row) {
+                    Some(same) => same,
+                    None => row.map(|value| W::from_u64(value.to_u64())),
+                };
+                region.store_half::<W, AVX>(offset, &row);
+            }
+            return true;
+        }
+    }
+    let align = u64::from(op.c.0.max(W::BYTES as u32));
+    let Some((region, at)) = offsets::<SPACE>(core, op) else { return false };
+    let (mut last, mut bits) = (0, 0);
+    for lane in 0..LANES {
+        last = last.max(at[lane]);
+        bits |= at[lane];
+    }
+    let inside = last.checked_add(W::BYTES as u64).is_some_and(|end| end <= region.len() as u64);
+    if !inside || bits & (align - 1) != 0 {
+        return false;
     }
     let mut good = true;
     for lane in lanes(active) {
-        good &= region.store(at[lane] as usize, W::from_u64(values[lane].to_memory()));
+        good &= region.store(at[lane] as usize, W::from_u64(values[lane].to_u64()));
     }
     good
 }
 
 #[cold]
-fn slow_store<const SPACE: u8, W: Word, S: Into32or64>(core: &mut Core<'_>, op: &Micro) -> Step {
+fn slow_store<const SPACE: u8, W: Word, S: Element>(core: &mut Core<'_>, op: &Micro) -> Step {
     let at = addresses(core, op);
     let values = *S::source(core, op.d);
     let space = space_of(SPACE);
@@ -366,7 +346,7 @@ fn slow_store<const SPACE: u8, W: Word, S: Into32or64>(core: &mut Core<'_>, op: 
         }
     }
     for lane in lanes(core.active) {
-        let written = core.write_memory(space, lane, at[lane], W::BYTES as u32, values[lane].to_memory());
+        let written = core.write_memory(space, lane, at[lane], W::BYTES as u32, values[lane].to_u64());
         if let Err(kind) = written {
             return core.fail(kind, lane);
         }
@@ -375,7 +355,7 @@ fn slow_store<const SPACE: u8, W: Word, S: Into32or64>(core: &mut Core<'_>, op: 
 }
 
 /// Local memory, parameters and predicates: the careful way. `x` is the offset, `d` a place by plane.
-fn careful_load<const SPACE: u8, W: Word, const SIGNED: bool, D: Into32or64>(
+fn careful_load<const SPACE: u8, W: Word, const SIGNED: bool, D: Element>(
     core: &mut Core<'_>,
     op: &Micro,
 ) -> Step {
@@ -384,7 +364,7 @@ fn careful_load<const SPACE: u8, W: Word, const SIGNED: bool, D: Into32or64>(
     for lane in lanes(core.active) {
         match core.read_memory(space, lane, at[lane], W::BYTES as u32) {
             Ok(value) => {
-                D::destination(core, op.d)[lane] = D::from_memory(widen::<SIGNED>(value, W::BYTES));
+                D::destination(core, op.d)[lane] = D::from_u64(widen::<SIGNED>(value, W::BYTES));
             }
             Err(kind) => return core.fail(kind, lane),
         }
@@ -392,11 +372,11 @@ fn careful_load<const SPACE: u8, W: Word, const SIGNED: bool, D: Into32or64>(
     Step::Next
 }
 
-fn careful_store<W: Word, S: Into32or64>(core: &mut Core<'_>, op: &Micro) -> Step {
+fn careful_store<W: Word, S: Element>(core: &mut Core<'_>, op: &Micro) -> Step {
     let at = addresses(core, op);
     let values = *S::source(core, op.d);
     for lane in lanes(core.active) {
-        let value = values[lane].to_memory();
+        let value = values[lane].to_u64();
         if let Err(kind) = core.write_memory(Space::Local, lane, at[lane], W::BYTES as u32, value) {
             return core.fail(kind, lane);
         }

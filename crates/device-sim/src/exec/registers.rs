@@ -12,14 +12,14 @@ impl Warp {
         let lane = lane % LANES;
         match (place.is_some(), place.slot.is_constant(), place.plane) {
             (false, ..) => 0,
-            (_, true, Plane::Narrow) => code.constants32.get(row).map_or(0, |row| row[lane].into()),
-            (_, true, Plane::Wide) => code.constants64.get(row).map_or(0, |row| row[lane]),
+            (_, true, Plane::Narrow) => code.constants32.get(row).map_or(0, |row| row.0[lane].into()),
+            (_, true, Plane::Wide) => code.constants64.get(row).map_or(0, |row| row.0[lane]),
             (_, true, Plane::Predicate) => (row as u64) ^ u64::from(place.slot.is_negated()),
             (_, false, Plane::Narrow) => {
-                self.registers.narrow.get(frame.base.narrow + row).map_or(0, |row| row[lane].into())
+                self.registers.narrow.get(frame.base.narrow + row).map_or(0, |row| row.0[lane].into())
             }
             (_, false, Plane::Wide) => {
-                self.registers.wide.get(frame.base.wide + row).map_or(0, |row| row[lane])
+                self.registers.wide.get(frame.base.wide + row).map_or(0, |row| row.0[lane])
             }
             (_, false, Plane::Predicate) => {
                 let bits = self.registers.predicates.get(frame.base.predicates + row).copied().unwrap_or(0);
@@ -38,12 +38,12 @@ impl Warp {
         match place.plane {
             Plane::Narrow => {
                 if let Some(row) = self.registers.narrow.get_mut(base.narrow + row) {
-                    row[lane % LANES] = value as u32;
+                    row.0[lane % LANES] = value as u32;
                 }
             }
             Plane::Wide => {
                 if let Some(row) = self.registers.wide.get_mut(base.wide + row) {
-                    row[lane % LANES] = value;
+                    row.0[lane % LANES] = value;
                 }
             }
             Plane::Predicate => {

@@ -1,7 +1,5 @@
 //! The loop that executes a group.
 
-use std::sync::Arc;
-
 use super::calls;
 use super::core::{Core, Step, lanes};
 use super::warp::{Group, PATIENCE, State, Warp};
@@ -33,7 +31,7 @@ impl Warp {
         if RACES {
             self.tell_met(core);
         }
-        let mut code = Arc::clone(&core.code);
+        let mut code = core.code;
         let mut pc = group.pc as usize;
         let forced = !STEPS && self.ticks.saturating_sub(group.ran) > PATIENCE;
         let alone_until = core.ticks + if forced { FORCED } else { 0 };
@@ -188,10 +186,10 @@ impl Warp {
                 }
                 Kind::Call => {
                     let x = op.x;
-                    match calls::call(self, core, group, &code, x, pc as u32) {
+                    match calls::call(self, core, group, code, x, pc as u32) {
                         Ok(Some(entry)) => {
                             pc = entry as usize;
-                            code = Arc::clone(&core.code);
+                            code = core.code;
                             core.ticks += 1;
                         }
                         Ok(None) => pc += 1,
@@ -203,7 +201,7 @@ impl Warp {
                     match calls::leave(self, core, group) {
                         Some(back) => {
                             pc = back as usize;
-                            code = Arc::clone(&core.code);
+                            code = core.code;
                         }
                         None => stop!(End::Exit),
                     }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::core::{Core, LocalMemory, Registers, WarpPlace, lanes};
 use super::run::End;
-use crate::decode::code::{Code, Frame};
+use crate::decode::code::{Code, Frame, Kernel};
 use crate::fault::FaultKind;
 use crate::grid::shared::{BlockShared, GridShared};
 use crate::hang::spy::Spy;
@@ -190,6 +190,7 @@ impl Warp {
     pub(crate) fn run(
         &mut self,
         arch: pulp::Arch,
+        kernel: &Kernel,
         grid: &mut GridShared,
         block: &BlockShared,
         limit: u64,
@@ -201,13 +202,15 @@ impl Warp {
         };
         let Some(next) = next else { return Turn::Idle };
         let mut group = self.groups.swap_remove(next);
-        let Some(frame) = self.frames.get(group.frame as usize).cloned() else { return Turn::Idle };
+        let Some(frame) = self.frames.get(group.frame as usize) else { return Turn::Idle };
+        let Some(code) = kernel.code(frame.code.0.function.id) else { return Turn::Idle };
         let mut core = Core {
             arch,
             registers: std::mem::take(&mut self.registers),
             base: frame.base,
             local_base: frame.local_base,
-            code: frame.code.0,
+            kernel,
+            code,
             mask: group.mask,
             active: group.mask,
             spare: !self.live,
@@ -288,8 +291,8 @@ impl Warp {
         if let Some(frame) = self.frames.get(group.frame as usize) {
             core.base = frame.base;
             core.local_base = frame.local_base;
-            if !Arc::ptr_eq(&core.code, &frame.code.0) {
-                core.code = Arc::clone(&frame.code.0);
+            if let Some(code) = core.kernel.code(frame.code.0.function.id) {
+                core.code = code;
             }
         }
         core.mask = group.mask;

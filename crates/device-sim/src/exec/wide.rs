@@ -13,6 +13,7 @@ use std::marker::PhantomData;
 
 use super::core::{Body, Core, Step, fast};
 use crate::decode::code::{Handler, LANES, Micro, Plane};
+use crate::memory::region::Word;
 
 /// One bit for each lane.
 const BITS: [u32; LANES] = {
@@ -45,7 +46,7 @@ trait Function<const N: usize> {
 }
 
 /// A type that a plane of registers holds.
-trait Element: Copy + Default {
+pub(super) trait Element: Word {
     fn source<'c>(core: &'c Core<'_>, slot: crate::decode::code::Slot) -> &'c [Self; LANES];
     fn destination<'c>(core: &'c mut Core<'_>, slot: crate::decode::code::Slot) -> &'c mut [Self; LANES];
 }
@@ -81,7 +82,7 @@ where
 {
     type Output = ();
     #[inline(always)]
-    fn body(core: &mut Core<'_>, op: &Micro) {
+    fn body<const AVX: bool>(core: &mut Core<'_>, op: &Micro) {
         let slots = [op.a, op.b, op.c];
         let sources: [&[F::From; LANES]; N] =
             std::array::from_fn(|source| F::From::source(core, slots[source]));
@@ -110,7 +111,7 @@ struct WideWidening<const SIGNED: bool>;
 impl<const SIGNED: bool> Body for WideWidening<SIGNED> {
     type Output = ();
     #[inline(always)]
-    fn body(core: &mut Core<'_>, op: &Micro) {
+    fn body<const AVX: bool>(core: &mut Core<'_>, op: &Micro) {
         let (a, b, c) = (core.narrow(op.a), core.narrow(op.b), core.wide(op.c));
         let mut out = [0; LANES];
         for lane in 0..LANES {
@@ -136,7 +137,7 @@ struct WideChoose<T>(PhantomData<T>);
 impl<T: Element> Body for WideChoose<T> {
     type Output = ();
     #[inline(always)]
-    fn body(core: &mut Core<'_>, op: &Micro) {
+    fn body<const AVX: bool>(core: &mut Core<'_>, op: &Micro) {
         let chosen = core.predicate(op.c);
         let (a, b) = (T::source(core, op.a), T::source(core, op.b));
         let mut out = [T::default(); LANES];
@@ -255,7 +256,7 @@ struct WideDouble<const N: usize, F>(PhantomData<F>);
 impl<const N: usize, F: Function<N, From = u64, To = u64>> Body for WideDouble<N, F> {
     type Output = bool;
     #[inline(always)]
-    fn body(core: &mut Core<'_>, op: &Micro) -> bool {
+    fn body<const AVX: bool>(core: &mut Core<'_>, op: &Micro) -> bool {
         let rows = [op.a, op.b, op.c];
         let mut values = [[0u64; LANES]; N];
         for (row, slot) in values.iter_mut().zip(rows) {

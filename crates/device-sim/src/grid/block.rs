@@ -5,7 +5,7 @@ use std::sync::Arc;
 use standstill_kernel_ir::{BarrierKind, Op};
 
 use super::shared::BlockShared;
-use crate::decode::code::Whole;
+use crate::decode::code::{Kernel, Whole};
 use crate::exec::core::lanes;
 use crate::exec::warp::{State, Warp};
 use crate::fault::FaultKind;
@@ -52,6 +52,14 @@ pub(crate) struct Barrier {
     asked: u32,
 }
 
+/// What came of a warp's coming to a barrier.
+pub(crate) struct Arrivals {
+    /// Operations on the cluster's barrier, which are not the block's: warp and group.
+    pub(crate) others: Vec<(usize, usize)>,
+    /// A barrier opened.
+    pub(crate) opened: bool,
+}
+
 /// Which barrier an operation names, and how many threads it waits for.
 struct Named {
     id: usize,
@@ -64,9 +72,8 @@ impl Block {
         self.warps.iter().map(|warp| warp.live.count_ones()).sum()
     }
 
-    /// Deals with the groups of a warp that have come to a barrier of the block. Gives the operations on the
-    /// cluster's barrier, which are not the block's: warp and group.
-    pub(crate) fn arrive(&mut self, warp: usize) -> Result<Vec<(usize, usize)>, (FaultKind, u32)> {
+    /// Deals with the groups of a warp that have come to a barrier of the block.
+    pub(crate) fn arrive(&mut self, kernel: &Kernel, warp: usize) -> Result<Arrivals, (FaultKind, u32)> {
         let mut others = Vec::new();
         let mut index = 0;
         while let Some(group) = self.warps.get(warp).and_then(|warp| warp.groups.get(index)) {
@@ -75,30 +82,34 @@ impl Block {
                 continue;
             }
             let (frame, pc, mask) = (group.frame, group.pc, group.mask);
-            let Some(whole) = self.operation(warp, frame, pc) else {
+            let Some(whole) = self.operation(kernel, warp, frame, pc) else {
                 index += 1;
                 continue;
             };
             match whole.op {
                 Op::Barrier { kind, .. } => {
                     let lane = mask.trailing_zeros();
-                    let named =
-                        self.named(warp, frame, lane as usize, &whole).map_err(|kind| (kind, lane))?;
-                    self.arrive_at(warp, index, &whole, kind, &named);
+                    let named = self.named(warp, frame, lane as usize, whole).map_err(|kind| (kind, lane))?;
+                    self.arrive_at(warp, index, whole, kind, &named);
                 }
                 _ => others.push((warp, index)),
             }
             index += 1;
         }
-        self.settle();
-        Ok(others)
+        let opened = self.settle(kernel);
+        Ok(Arrivals { others, opened })
     }
 
     /// The operation at a place.
-    pub(crate) fn operation(&self, warp: usize, frame: u32, pc: u32) -> Option<Whole> {
-        let code = &self.warps.get(warp)?.frames.get(frame as usize)?.code.0;
-        let op = code.ops.get(pc as usize)?;
-        code.operations.get(op.x as usize).cloned()
+    pub(crate) fn operation<'k>(
+        &self,
+        kernel: &'k Kernel,
+        warp: usize,
+        frame: u32,
+        pc: u32,
+    ) -> Option<&'k Whole> {
+        let code = kernel.code(self.warps.get(warp)?.frames.get(frame as usize)?.code.0.function.id)?;
+        code.operations.get(code.ops.get(pc as usize)?.x as usize)
     }
 
     fn named(&self, warp: usize, frame: u32, lane: usize, whole: &Whole) -> Result<Named, FaultKind> {
@@ -149,51 +160,58 @@ impl Block {
         }
     }
 
-    /// Opens barriers whose threads are all there.
-    pub(crate) fn settle(&mut self) {
+    /// Opens barriers whose threads are all there; true when there was one.
+    pub(crate) fn settle(&mut self, kernel: &Kernel) -> bool {
         let live = self.live();
+        let mut opened = false;
         for id in 0..BARRIERS {
-            let Some(barrier) = self.barriers.get(id).copied() else { continue };
+            let Some(&barrier) = self.barriers.get(id).filter(|barrier| barrier.arrived > 0) else {
+                continue;
+            };
             let complete = match barrier.expected {
                 Some(count) => barrier.arrived >= count,
-                None => barrier.arrived > 0 && barrier.arrived >= live,
+                None => barrier.arrived >= live,
             };
             if complete {
                 if let Some(barrier) = self.barriers.get_mut(id) {
                     *barrier = Barrier::default();
                 }
                 let repeats = barrier.expected.is_none() && self.repeats(id as u32);
-                self.open(id as u32, barrier);
+                self.open(kernel, id as u32, barrier);
+                opened = true;
                 if repeats {
                     self.park();
                 }
             }
         }
+        opened
     }
 
-    fn open(&mut self, id: u32, barrier: Barrier) {
+    fn open(&mut self, kernel: &Kernel, id: u32, barrier: Barrier) {
         let mut all = Vec::new();
         for index in 0..self.warps.len() {
-            let waiting: Vec<(usize, u32, u32, u32)> = match self.warps.get(index) {
-                Some(warp) => (warp.groups.iter().enumerate())
-                    .filter(|(_, group)| matches!(group.state, State::AtBarrier(at) if at == id))
-                    .map(|(at, group)| (at, group.frame, group.pc, group.mask))
-                    .collect(),
-                None => continue,
-            };
-            for (at, frame, pc, mask) in waiting {
-                all.push((index as u32, mask));
-                let whole = self.operation(index, frame, pc);
+            let mut at = 0;
+            while let Some(group) = self.warps.get(index).and_then(|warp| warp.groups.get(at)) {
+                let (frame, pc, mask) = (group.frame, group.pc, group.mask);
+                let waits = matches!(group.state, State::AtBarrier(other) if other == id);
+                at += 1;
+                if !waits {
+                    continue;
+                }
+                if self.meetings.is_some() {
+                    all.push((index as u32, mask));
+                }
+                let whole = self.operation(kernel, index, frame, pc);
                 let Some(warp) = self.warps.get_mut(index) else { continue };
                 if let Some(whole) = whole
                     && whole.destination(0).is_some()
                 {
-                    let value = reduction(&whole, barrier);
+                    let value = reduction(whole, barrier);
                     for lane in lanes(mask) {
                         warp.set_value(frame, whole.destination(0), lane, value);
                     }
                 }
-                if let Some(group) = warp.groups.get_mut(at) {
+                if let Some(group) = warp.groups.get_mut(at - 1) {
                     group.state = State::Ready;
                     group.pc += 1;
                 }

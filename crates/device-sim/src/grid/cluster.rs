@@ -22,10 +22,11 @@ pub(crate) struct Cluster {
 impl Grid {
     /// Deals with a group at an operation that concerns more than its block.
     pub(super) fn meet(&mut self, slot: usize, warp: usize, group: usize) {
+        let kernel = std::sync::Arc::clone(&self.shared.kernel);
         let Some(block) = self.slots.get_mut(slot).and_then(Option::as_mut) else { return };
         let cluster = self.clusters.iter_mut().find(|cluster| cluster.index == block.cluster);
         let Some(at) = block.warps.get(warp).and_then(|warp| warp.groups.get(group)) else { return };
-        let operation = block.operation(warp, at.frame, at.pc).map(|whole| whole.op);
+        let operation = block.operation(&kernel, warp, at.frame, at.pc).map(|whole| whole.op);
         let Some(member) = block.warps.get_mut(warp) else { return };
         // Who meets other blocks does not wait by itself.
         member.spy.effect = true;

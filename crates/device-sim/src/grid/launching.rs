@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::Grid;
 use super::shared::{GridParts, GridShared};
+use super::{Grid, Turns};
 use crate::device::Device;
 use crate::launch::{LaunchError, LaunchRequest};
 use crate::module::Module;
@@ -126,7 +126,7 @@ pub(super) fn launch(
         work: 0,
         at_once: request.cooperative,
         full: false,
-        turns: 0,
+        turns: Turns::default(),
         until_look: 0,
         jump: 1000,
         fault: None,

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::block::{Barrier, Block, BlockMemory};
+use super::block::{Arrivals, Barrier, Block, BlockMemory};
 use super::cluster::Cluster;
 use super::shared::BlockShared;
-use super::{Grid, Progress};
-use crate::decode::code::LANES;
+use super::{Grid, Progress, Turns};
+use crate::decode::code::{Kernel, LANES};
 use crate::exec::core::WarpPlace;
 use crate::exec::warp::{Turn, Warp};
 use crate::launch::Schedule;
@@ -16,10 +16,12 @@ use crate::memory::region::Region;
 const TURN: u64 = 2000;
 /// Parked warps are looked at after this many turns, or as many as there are blocks.
 const LOOK: u64 = 64;
-/// Blocks start as long as fewer warps than this can run, and one more after so many turns.
-const FEW: usize = 16;
+/// Blocks start as long as fewer warps than this can run.
+const FEW: usize = 1;
 const FEW_AT_RANDOM: usize = 64;
+/// One more starts after so many turns that took their whole time, or that ended early for each block that is there.
 const START_ANYWAY: u64 = 16;
+const START_AFTER_MEETINGS: u64 = 64;
 /// The clock never jumps further than this at once.
 const FURTHEST: u64 = 1 << 40;
 
@@ -41,6 +43,7 @@ impl Grid {
         self.shared.refresh();
         let end = self.shared.clock.saturating_add(budget);
         self.full = false;
+        let kernel = Arc::clone(&self.shared.kernel);
         if self.at_once || matches!(self.schedule, Schedule::Chosen(_)) {
             self.start_blocks(u64::MAX);
         }
@@ -53,8 +56,11 @@ impl Grid {
                 self.until_look = LOOK.max(self.slots.len() as u64);
             }
             self.until_look -= 1;
-            let fault =
-                if let Schedule::Chosen(_) = self.schedule { self.chosen_turn() } else { self.turn() };
+            let fault = if let Schedule::Chosen(_) = self.schedule {
+                self.chosen_turn(&kernel)
+            } else {
+                self.turn(&kernel)
+            };
             match fault {
                 Ok(true) => {}
                 Ok(false) => match self.pause() {
@@ -82,14 +88,16 @@ impl Grid {
     }
 
     /// One warp's turn; false when none can run.
-    fn turn(&mut self) -> Result<bool, Box<crate::fault::Fault>> {
+    fn turn(&mut self, kernel: &Kernel) -> Result<bool, Box<crate::fault::Fault>> {
         let random = matches!(self.schedule, Schedule::Random);
         // Blocks start when those that run leave the machine time: that keeps what they touch near. But one starts
         // now and then in any case, since those that run may poll for it without ever standing still.
-        self.turns += 1;
         let few = if random { FEW_AT_RANDOM } else { FEW };
-        let wanted = self.ready.len() < few || self.turns.is_multiple_of(START_ANYWAY);
-        if wanted && !self.full && self.next_block < self.blocks {
+        let resident = (self.slots.len() - self.vacant.len()) as u64;
+        let long = self.turns.whole >= START_ANYWAY
+            || self.turns.all >= if random { START_ANYWAY } else { START_AFTER_MEETINGS * resident };
+        if (self.ready.len() < few || long) && !self.full && self.next_block < self.blocks {
+            self.turns = Turns::default();
             self.start_blocks(1);
         }
         let limit = if random { 1 + self.draw() % 300 } else { TURN };
@@ -105,13 +113,13 @@ impl Grid {
                 warp.random = draw;
             }
         }
-        self.run_warp(slot as usize, warp as usize, limit, None)?;
+        self.run_warp(kernel, slot as usize, warp as usize, limit, None)?;
         self.release(false);
         Ok(true)
     }
 
     /// One step of the thread that the caller chooses; false when none can run.
-    fn chosen_turn(&mut self) -> Result<bool, Box<crate::fault::Fault>> {
+    fn chosen_turn(&mut self, kernel: &Kernel) -> Result<bool, Box<crate::fault::Fault>> {
         let (choices, places) = self.choices();
         if choices.is_empty() {
             return Ok(false);
@@ -126,7 +134,7 @@ impl Grid {
             return Ok(true);
         };
         let Some(&(slot, warp, group)) = places.get(index).or(places.first()) else { return Ok(false) };
-        self.run_warp(slot, warp, steps.max(1), Some(group))?;
+        self.run_warp(kernel, slot, warp, steps.max(1), Some(group))?;
         self.ready.clear();
         for warp in self.slots.iter_mut().flatten().flat_map(|block| &mut block.warps) {
             warp.queued = false;
@@ -137,17 +145,20 @@ impl Grid {
 
     fn run_warp(
         &mut self,
+        kernel: &Kernel,
         slot: usize,
         index: usize,
         limit: u64,
         chosen: Option<usize>,
     ) -> Result<(), Box<crate::fault::Fault>> {
         let Some(block) = self.slots.get_mut(slot).and_then(Option::as_mut) else { return Ok(()) };
-        let memory = Arc::clone(&block.shared.0);
+        let memory = &block.shared.0;
         let Some(warp) = block.warps.get_mut(index) else { return Ok(()) };
         warp.queued = false;
-        match warp.run(self.arch, &mut self.shared, &memory, limit, chosen) {
+        self.turns.all += 1;
+        match warp.run(self.arch, kernel, &mut self.shared, memory, limit, chosen) {
             Turn::Time => {
+                self.turns.whole += 1;
                 let streak = warp.watch.long_streak();
                 if warp.is_ready() && !self.hold(slot, index, streak) {
                     self.queue(slot, index);
@@ -156,17 +167,17 @@ impl Grid {
             Turn::Idle => {}
             Turn::Block => {
                 warp.gather();
-                let others = block.arrive(index);
+                let arrivals = block.arrive(kernel, index);
                 if let (Some(race), Some(meetings)) = (&mut self.shared.race, &mut block.meetings) {
                     race.block_met(block.index, meetings);
                 }
                 let cluster = block.cluster;
-                match others {
-                    Ok(others) => {
+                match arrivals {
+                    Ok(Arrivals { others, opened }) => {
                         for &(warp, group) in &others {
                             self.meet(slot, warp, group);
                         }
-                        self.after_arrivals(slot, cluster, !others.is_empty());
+                        self.after_arrivals(slot, index, cluster, !others.is_empty(), opened);
                     }
                     Err((kind, lane)) => {
                         let at = self.first_arriving(slot, index);
@@ -227,26 +238,36 @@ impl Grid {
     }
 
     /// Queues whoever a barrier let go, and takes blocks away that have ended.
-    fn after_arrivals(&mut self, slot: usize, cluster: u32, met: bool) {
-        let mut touched = vec![slot];
+    fn after_arrivals(&mut self, slot: usize, warp: usize, cluster: u32, met: bool, opened: bool) {
         let dead = self.slots.get(slot).and_then(Option::as_ref).is_some_and(|block| block.live() == 0);
-        if self.cluster_blocks > 1 || met {
-            touched.extend(self.settle_cluster(cluster));
-        }
+        let of_cluster =
+            if self.cluster_blocks > 1 || met { self.settle_cluster(cluster) } else { Vec::new() };
         if dead {
             self.retire(slot);
-        }
-        for slot in touched {
-            let Some(block) = self.slots.get(slot).and_then(Option::as_ref) else { continue };
-            let ready: Vec<usize> = (0..block.warps.len())
-                .filter(|&warp| block.warps.get(warp).is_some_and(Warp::is_ready))
-                .collect();
-            for warp in ready {
-                self.queue(slot, warp);
-            }
-        }
-        if dead {
             self.full = false;
+        } else if opened || met {
+            self.queue_block(slot);
+        } else {
+            self.queue_ready(slot, warp);
+        }
+        for other in of_cluster {
+            self.queue_block(other);
+        }
+    }
+
+    /// Queues the warps of a block that can run.
+    fn queue_block(&mut self, slot: usize) {
+        let warps = self.slots.get(slot).and_then(Option::as_ref).map_or(0, |block| block.warps.len());
+        for warp in 0..warps {
+            self.queue_ready(slot, warp);
+        }
+    }
+
+    /// Queues a warp if it can run.
+    fn queue_ready(&mut self, slot: usize, index: usize) {
+        let warp = self.slots.get(slot).and_then(Option::as_ref).and_then(|block| block.warps.get(index));
+        if warp.is_some_and(Warp::is_ready) {
+            self.queue(slot, index);
         }
     }
 
@@ -466,6 +487,7 @@ impl Grid {
         warp: usize,
         group: usize,
     ) -> Result<(), Box<crate::fault::Fault>> {
-        self.run_warp(slot, warp, 1, Some(group))
+        let kernel = Arc::clone(&self.shared.kernel);
+        self.run_warp(&kernel, slot, warp, 1, Some(group))
     }
 }

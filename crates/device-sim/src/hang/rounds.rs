@@ -136,9 +136,9 @@ impl Block {
                 // Of callers everything matters.
                 let base = warp.frames.get(group.frame as usize)?.base;
                 for row in warp.registers.narrow.get(..base.narrow)? {
-                    values.extend(row.iter().map(|&value| u64::from(value)));
+                    values.extend(row.0.iter().map(|&value| u64::from(value)));
                 }
-                values.extend(warp.registers.wide.get(..base.wide)?.iter().flatten());
+                values.extend(warp.registers.wide.get(..base.wide)?.iter().flat_map(|row| row.0));
                 values.extend(
                     warp.registers.predicates.get(..base.predicates)?.iter().map(|&value| u64::from(value)),
                 );

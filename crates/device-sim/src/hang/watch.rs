@@ -235,7 +235,7 @@ impl Warp {
 
     /// Starts to watch a loop.
     fn begin(&mut self, core: &mut Core<'_>, group: &Group, head: u32) {
-        let slice = core.code.slices.at(&core.code, head);
+        let slice = core.code.slices.at(core.code, head);
         let watch = &mut self.watch;
         watch.looks += 1;
         let length = match watch.looks {

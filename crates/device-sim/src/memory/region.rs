@@ -117,30 +117,18 @@ impl Region {
         self.length
     }
 
-    /// A pointer to an element, when it lies inside and is aligned.
-    #[inline(always)]
-    fn at<W: Word>(&self, offset: usize) -> Option<*mut u8> {
-        let end = offset.checked_add(W::BYTES)?;
-        if end > self.length {
-            return None;
-        }
-        // SAFETY: within the region.
-        let pointer = unsafe { self.base.add(offset) };
-        (pointer.addr() % W::BYTES == 0).then_some(pointer)
-    }
-
     /// Reads an element; `None` outside or where it is not aligned.
     #[inline(always)]
     pub(crate) fn load<W: Word>(&self, offset: usize) -> Option<W> {
-        // SAFETY: `at` gives valid, aligned pointers.
-        self.at::<W>(offset).map(|pointer| unsafe { W::load(pointer) })
+        // SAFETY: `run` gives valid, aligned pointers.
+        self.run::<W>(offset, 1).map(|pointer| unsafe { W::load(pointer) })
     }
 
     /// Writes an element; false outside or where it is not aligned.
     #[inline(always)]
     pub(crate) fn store<W: Word>(&self, offset: usize, value: W) -> bool {
-        let Some(pointer) = self.at::<W>(offset) else { return false };
-        // SAFETY: `at` gives valid, aligned pointers.
+        let Some(pointer) = self.run::<W>(offset, 1) else { return false };
+        // SAFETY: `run` gives valid, aligned pointers.
         unsafe { W::store(pointer, value) };
         true
     }
@@ -149,8 +137,8 @@ impl Region {
     /// aligned.
     #[inline]
     pub(crate) fn update<W: Word>(&self, offset: usize, mut change: impl FnMut(W) -> W) -> Option<W> {
-        let pointer = self.at::<W>(offset)?;
-        // SAFETY: `at` gives valid, aligned pointers.
+        let pointer = self.run::<W>(offset, 1)?;
+        // SAFETY: `run` gives valid, aligned pointers.
         let mut old = unsafe { W::load(pointer) };
         loop {
             // SAFETY: as above.
@@ -161,70 +149,32 @@ impl Region {
         }
     }
 
-    /// Reads 32 neighbouring elements.
+    /// A pointer to so many neighbouring elements, when they lie inside and are aligned.
     #[inline(always)]
-    pub(crate) fn load_row<W: Word>(&self, offset: usize) -> Option<[W; 32]> {
-        let pointer = self.at::<W>(offset)?;
-        if offset + 32 * W::BYTES > self.length {
+    pub(super) fn run<W: Word>(&self, offset: usize, count: usize) -> Option<*mut u8> {
+        let end = offset.checked_add(count * W::BYTES)?;
+        if end > self.length {
             return None;
         }
-        let mut row = [W::default(); 32];
-        if W::BYTES == 4 && pointer.addr() % 8 == 0 {
-            for (index, pair) in row.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-                // SAFETY: within the region by the check above, aligned by the condition.
-                let both = unsafe { u64::load(pointer.add(index * 8)) };
-                *pair = [W::from_u64(both), W::from_u64(both >> 32)];
-            }
-            return Some(row);
-        }
-        for (index, element) in row.iter_mut().enumerate() {
-            // SAFETY: within the region by the check above, aligned as the first is.
-            *element = unsafe { W::load(pointer.add(index * W::BYTES)) };
-        }
-        Some(row)
+        // SAFETY: within the region.
+        let pointer = unsafe { self.base.add(offset) };
+        (pointer.addr() % W::BYTES == 0).then_some(pointer)
     }
 
-    /// Reads 32 elements; `None` when one of them lies outside or is not aligned.
+    /// Where it begins.
     #[inline(always)]
-    pub(crate) fn gather<W: Word>(&self, offsets: &[u64; 32]) -> Option<[W; 32]> {
-        let mut last = 0;
-        let mut bits = self.base.addr() as u64;
-        for &offset in offsets {
-            last = last.max(offset);
-            bits |= offset;
-        }
-        let inside = last.checked_add(W::BYTES as u64).is_some_and(|end| end <= self.length as u64);
-        if !inside || !bits.is_multiple_of(W::BYTES as u64) {
-            return None;
-        }
-        let mut row = [W::default(); 32];
-        for (element, &offset) in row.iter_mut().zip(offsets) {
-            // SAFETY: no offset is beyond the last, which lies inside; base and offsets are aligned.
-            *element = unsafe { W::load(self.base.add(offset as usize)) };
-        }
-        Some(row)
+    pub(super) fn address(&self) -> u64 {
+        self.base.addr() as u64
     }
 
-    /// Writes 32 neighbouring elements; false outside or where they are not aligned.
+    /// Reads an element.
+    ///
+    /// # Safety
+    /// It must lie inside, at an aligned address.
     #[inline(always)]
-    pub(crate) fn store_row<W: Word>(&self, offset: usize, row: &[W; 32]) -> bool {
-        let Some(pointer) = self.at::<W>(offset) else { return false };
-        if offset + 32 * W::BYTES > self.length {
-            return false;
-        }
-        if W::BYTES == 4 && pointer.addr() % 8 == 0 {
-            for (index, pair) in row.as_chunks::<2>().0.iter().enumerate() {
-                let both = pair[0].to_u64() | pair[1].to_u64() << 32;
-                // SAFETY: within the region by the check above, aligned by the condition.
-                unsafe { u64::store(pointer.add(index * 8), both) };
-            }
-            return true;
-        }
-        for (index, element) in row.iter().enumerate() {
-            // SAFETY: within the region by the check above, aligned as the first is.
-            unsafe { W::store(pointer.add(index * W::BYTES), *element) };
-        }
-        true
+    pub(super) unsafe fn load_inside<W: Word>(&self, offset: usize) -> W {
+        // SAFETY: promised by the caller.
+        unsafe { W::load(self.base.add(offset)) }
     }
 
     /// Copies bytes out; false when they do not all lie inside.
@@ -285,7 +235,6 @@ mod tests {
         assert_eq!(region.load::<u32>(16), Some(7));
         assert_eq!(region.load::<u32>(18), None);
         assert_eq!(region.load::<u32>(usize::MAX), None);
-        assert_eq!(region.load_row::<u8>(0), None);
         assert_eq!(region.update::<u8>(3, |old| old + 2), Some(0));
         let mut bytes = [0; 20];
         assert!(region.read(0, &mut bytes));

@@ -20,7 +20,7 @@ struct WideCompare<F>(PhantomData<F>);
 impl<F: Compare> Body for WideCompare<F> {
     type Output = ();
     #[inline(always)]
-    fn body(core: &mut Core<'_>, op: &Micro) {
+    fn body<const AVX: bool>(core: &mut Core<'_>, op: &Micro) {
         let a = F::From::source(core, op.a);
         let b = F::From::source(core, op.b);
         let mut bits = [0u32; LANES];
