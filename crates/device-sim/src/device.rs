@@ -16,7 +16,7 @@ use crate::module::{LoadError, Module, VariableImage};
 pub struct Device {
     model: Model,
     memory: Memory,
-    room: Mutex<Vec<Room>>,
+    room: Mutex<Rooms>,
     grids: AtomicU64,
 }
 
@@ -26,6 +26,14 @@ struct Room {
     /// In parts of the whole, so that grids of different kernels share a multiprocessor: a block takes the
     /// share that its tightest limit makes it take.
     free: i64,
+}
+
+/// What all multiprocessors have left.
+#[derive(Debug, Default)]
+struct Rooms {
+    of: Vec<Room>,
+    /// The one after the last that was chosen: among equals the next gets the next block.
+    next: usize,
 }
 
 /// The parts that a multiprocessor is divided into; divisible by every small number of blocks.
@@ -38,7 +46,7 @@ impl Device {
         Arc::new(Device {
             model,
             memory: Memory::new(memory_bytes),
-            room: Mutex::new(room),
+            room: Mutex::new(Rooms { of: room, next: 0 }),
             grids: AtomicU64::new(1),
         })
     }
@@ -103,19 +111,16 @@ impl Device {
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
         let mut taken = Vec::with_capacity(blocks);
         for _ in 0..blocks {
-            // The emptiest multiprocessor, as hardware spreads blocks.
-            let best = room
-                .iter_mut()
-                .zip(0u32..)
-                .max_by_key(|(room, index)| (room.free, std::cmp::Reverse(*index)));
-            match best {
-                Some((best, index)) if best.free >= share => {
-                    best.free -= share;
-                    taken.push(index);
+            let best = room.emptiest();
+            match room.of.get_mut(best) {
+                Some(place) if place.free >= share => {
+                    place.free -= share;
+                    room.next = best + 1;
+                    taken.push(best as u32);
                 }
                 _ => {
                     for index in taken {
-                        if let Some(room) = room.get_mut(index as usize) {
+                        if let Some(room) = room.of.get_mut(index as usize) {
                             room.free += share;
                         }
                     }
@@ -129,7 +134,7 @@ impl Device {
     /// Takes room that is not there.
     pub(crate) fn take_beyond(&self, multiprocessor: u32, per: u64) {
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(room) = room.get_mut(multiprocessor as usize) {
+        if let Some(room) = room.of.get_mut(multiprocessor as usize) {
             room.free -= share(per);
         }
     }
@@ -137,9 +142,27 @@ impl Device {
     /// Gives back the room of one block.
     pub(crate) fn give_room(&self, multiprocessor: u32, per: u64) {
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(room) = room.get_mut(multiprocessor as usize) {
+        if let Some(room) = room.of.get_mut(multiprocessor as usize) {
             room.free += share(per);
         }
+    }
+}
+
+impl Rooms {
+    /// The emptiest multiprocessor, as hardware spreads blocks.
+    fn emptiest(&self) -> usize {
+        let start = if self.next < self.of.len() { self.next } else { 0 };
+        let mut best = (i64::MIN, start);
+        for index in (start..self.of.len()).chain(0..start) {
+            let free = self.of.get(index).map_or(i64::MIN, |room| room.free);
+            if free > best.0 {
+                best = (free, index);
+            }
+            if free == WHOLE {
+                break;
+            }
+        }
+        best.1
     }
 }
 

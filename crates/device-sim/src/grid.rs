@@ -3,6 +3,7 @@
 pub(crate) mod block;
 mod cluster;
 mod launching;
+mod residency;
 mod schedule;
 pub(crate) mod shared;
 
@@ -70,6 +71,8 @@ pub struct Grid {
     pub(crate) slots: Vec<Option<Box<Block>>>,
     /// Slots that are free.
     vacant: Vec<usize>,
+    /// Blocks that have ended, to be used again.
+    idle: Vec<Box<Block>>,
     /// Warps that can run: slot and warp.
     ready: VecDeque<(u32, u32)>,
     /// For loops that warps have been in for long the warp that goes on, by function and head; the others that
@@ -155,7 +158,7 @@ impl Grid {
             kind,
             place: self.place(at.0, at.1),
             kernel: self.shared.kernel.name.clone(),
-            block: block.map_or([0; 3], |block| block.coordinates),
+            block: block.map_or([0; 3], |block| block.place.coordinates),
             thread: [linear % x, linear / x % y, linear / x / y],
         })
     }
@@ -172,7 +175,7 @@ impl Grid {
                     let code = warp.frames.get(group.frame as usize).map(|frame| &frame.code.0);
                     let function = code.map_or(0, |code| code.function.id.0);
                     choices.push(Choice {
-                        block: block.index,
+                        block: block.place.index,
                         thread: warp.place.first_thread + group.mask.trailing_zeros(),
                         line: self.place(function, group.pc).line,
                         visible: code.is_some_and(|code| crate::place::is_visible(code, group.pc)),
@@ -188,7 +191,7 @@ impl Grid {
 impl Drop for Grid {
     fn drop(&mut self) {
         for block in self.slots.iter().flatten() {
-            self.shared.device.give_room(block.multiprocessor, self.per_multiprocessor);
+            self.shared.device.give_room(block.place.multiprocessor, self.per_multiprocessor);
         }
         if self.shared.workspace != 0 {
             // It may be gone only if somebody freed it by its address, which is theirs to answer for.

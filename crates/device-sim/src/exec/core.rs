@@ -31,6 +31,13 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
+    /// Makes all of them zero.
+    pub(crate) fn clear(&mut self) {
+        self.narrow.fill(Aligned([0; LANES]));
+        self.wide.fill(Aligned([0; LANES]));
+        self.predicates.fill(0);
+    }
+
     /// Makes room for everything below `end`.
     pub(crate) fn reserve(&mut self, end: Frame) {
         if self.narrow.len() < end.narrow {
@@ -83,7 +90,7 @@ impl LocalMemory {
         if bytes > MOST_LOCAL {
             return false;
         }
-        let stride = bytes.next_power_of_two().max(64);
+        let stride = LocalMemory::stride_for(bytes);
         let mut wider = vec![0; stride * LANES];
         if self.stride > 0 {
             for (old, new) in self.bytes.chunks_exact(self.stride).zip(wider.chunks_exact_mut(stride)) {
@@ -94,6 +101,21 @@ impl LocalMemory {
         }
         (self.bytes, self.stride) = (wider, stride);
         true
+    }
+
+    /// As it is before anything has run, with `bytes` bytes in every lane.
+    pub(crate) fn renew(&mut self, bytes: usize) {
+        if self.stride == LocalMemory::stride_for(bytes) {
+            self.bytes.fill(0);
+        } else {
+            *self = LocalMemory::default();
+            self.reserve(bytes);
+        }
+    }
+
+    /// Bytes of a lane that holds this many.
+    fn stride_for(bytes: usize) -> usize {
+        if bytes == 0 { 0 } else { bytes.next_power_of_two().max(64) }
     }
 
     /// The bytes of an access.

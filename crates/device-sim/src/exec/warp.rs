@@ -118,14 +118,14 @@ pub(super) const PATIENCE: u64 = 20_000;
 /// Calls nested deeper than this are an overflow.
 const DEEPEST: u32 = 4096;
 
+/// The groups that a warp begins with.
+fn start(lanes_there: u32, apart: bool) -> Vec<Group> {
+    let group = |mask| Group { mask, pc: 0, frame: 0, state: State::Ready, ran: 0 };
+    if apart { lanes(lanes_there).map(|lane| group(1 << lane)).collect() } else { vec![group(lanes_there)] }
+}
+
 impl Warp {
     pub(crate) fn new(place: WarpPlace, lanes_there: u32, code: &Arc<Code>, apart: bool) -> Warp {
-        let group = |mask| Group { mask, pc: 0, frame: 0, state: State::Ready, ran: 0 };
-        let groups = if apart {
-            lanes(lanes_there).map(|lane| group(1 << lane)).collect()
-        } else {
-            vec![group(lanes_there)]
-        };
         let entry = Call {
             code: CodeRef(Arc::clone(code)),
             base: Frame::default(),
@@ -141,7 +141,7 @@ impl Warp {
         local.reserve(code.local_bytes as usize);
         Warp {
             place,
-            groups,
+            groups: start(lanes_there, apart),
             live: lanes_there,
             registers,
             local,
@@ -157,6 +157,34 @@ impl Warp {
             apart,
             met: Vec::new(),
         }
+    }
+
+    /// Makes a warp all of whose lanes have ended the one at another place, as if it were new.
+    pub(crate) fn renew(&mut self, place: WarpPlace, lanes_there: u32) {
+        self.frames.truncate(1);
+        self.known_frames.clear();
+        let local_bytes = self.frames.first().map_or(0, |entry| entry.code.0.local_bytes as usize);
+        self.registers.clear();
+        self.local.renew(local_bytes);
+        self.groups = start(lanes_there, self.apart);
+        *self = Warp {
+            place,
+            live: lanes_there,
+            groups: std::mem::take(&mut self.groups),
+            registers: std::mem::take(&mut self.registers),
+            local: std::mem::take(&mut self.local),
+            frames: std::mem::take(&mut self.frames),
+            known_frames: std::mem::take(&mut self.known_frames),
+            watch: Watch::default(),
+            spy: Spy::default(),
+            ticks: 0,
+            cluster_phase: 0,
+            queued: false,
+            work: 0,
+            random: 0,
+            apart: self.apart,
+            met: Vec::new(),
+        };
     }
 
     /// Whether a group can run.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use standstill_kernel_ir::{BarrierKind, Op};
 
 use super::shared::BlockShared;
-use crate::decode::code::{Kernel, Whole};
-use crate::exec::core::lanes;
+use crate::decode::code::{Kernel, LANES, Whole};
+use crate::exec::core::{WarpPlace, lanes};
 use crate::exec::warp::{State, Warp};
 use crate::fault::FaultKind;
 use crate::hang::rounds::BlockWatch;
@@ -15,14 +15,42 @@ use crate::race::Meeting;
 /// Barriers of a block (PTX ISA, «bar»).
 pub(crate) const BARRIERS: usize = 16;
 
-/// A resident block.
-#[derive(Debug)]
-pub(crate) struct Block {
+/// Which block it is, and where.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlockPlace {
+    /// Linear index in the grid.
     pub(crate) index: u32,
     pub(crate) coordinates: [u32; 3],
     pub(crate) multiprocessor: u32,
     /// Linear index of its cluster among those of the grid.
     pub(crate) cluster: u32,
+    /// Its rank there.
+    pub(crate) rank: u32,
+}
+
+impl BlockPlace {
+    /// The warps of a block with so many threads, each with the lanes that it has.
+    pub(crate) fn warps(self, threads: u32) -> impl Iterator<Item = (WarpPlace, u32)> {
+        (0..threads.div_ceil(LANES as u32)).map(move |warp| {
+            let first_thread = warp * LANES as u32;
+            let lanes = (threads - first_thread).min(LANES as u32);
+            let place = WarpPlace {
+                block: self.index,
+                block_index: self.coordinates,
+                warp,
+                first_thread,
+                multiprocessor: self.multiprocessor,
+                cluster_rank: self.rank,
+            };
+            (place, u32::MAX >> (LANES as u32 - lanes))
+        })
+    }
+}
+
+/// A resident block.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub(crate) place: BlockPlace,
     pub(crate) warps: Vec<Warp>,
     pub(crate) shared: BlockMemory,
     pub(crate) barriers: [Barrier; BARRIERS],
@@ -67,6 +95,23 @@ struct Named {
 }
 
 impl Block {
+    /// Makes a block that has ended the one at another place, as if it were new.
+    pub(crate) fn renew(&mut self, place: BlockPlace, threads: u32) {
+        self.place = place;
+        for (warp, (place, lanes)) in self.warps.iter_mut().zip(place.warps(threads)) {
+            warp.renew(place, lanes);
+        }
+        self.shared.0.shared.clear();
+        self.barriers = [Barrier::default(); BARRIERS];
+        self.watch = BlockWatch::default();
+    }
+
+    /// Whether nothing else refers to its shared memory: it is its cluster, and the only one in it.
+    pub(crate) fn is_alone(&self) -> bool {
+        let BlockShared { shared, cluster } = &*self.shared.0;
+        cluster.len() == 1 && Arc::strong_count(shared) == 2 && Arc::strong_count(&self.shared.0) == 1
+    }
+
     /// Threads that have not exited.
     pub(crate) fn live(&self) -> u32 {
         self.warps.iter().map(|warp| warp.live.count_ones()).sum()

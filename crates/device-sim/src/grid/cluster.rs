@@ -24,7 +24,7 @@ impl Grid {
     pub(super) fn meet(&mut self, slot: usize, warp: usize, group: usize) {
         let kernel = std::sync::Arc::clone(&self.shared.kernel);
         let Some(block) = self.slots.get_mut(slot).and_then(Option::as_mut) else { return };
-        let cluster = self.clusters.iter_mut().find(|cluster| cluster.index == block.cluster);
+        let cluster = self.clusters.iter_mut().find(|cluster| cluster.index == block.place.cluster);
         let Some(at) = block.warps.get(warp).and_then(|warp| warp.groups.get(group)) else { return };
         let operation = block.operation(&kernel, warp, at.frame, at.pc).map(|whole| whole.op);
         let Some(member) = block.warps.get_mut(warp) else { return };
@@ -36,9 +36,9 @@ impl Grid {
         let mask = at.mask;
         if let (Some(race), Some(Op::ClusterBarrier { arrive, .. })) = (&mut self.shared.race, operation) {
             match arrive {
-                true => race.cluster_arrived(block.cluster, block.index, warp as u32, mask),
+                true => race.cluster_arrived(block.place.cluster, block.place.index, warp as u32, mask),
                 // Who has to wait learns it when the barrier opens.
-                false => race.cluster_passed(block.cluster, block.index, warp as u32, mask),
+                false => race.cluster_passed(block.place.cluster, block.place.index, warp as u32, mask),
             }
         }
         match (operation, cluster) {
@@ -68,7 +68,7 @@ impl Grid {
             slots
                 .get(slot)
                 .and_then(Option::as_ref)
-                .filter(|block| block.cluster == index)
+                .filter(|block| block.place.cluster == index)
                 .map_or(0, |block| block.live())
         };
         let live: u32 = members().map(|slot| of_cluster(&self.slots, slot)).sum();
@@ -83,7 +83,7 @@ impl Grid {
         }
         for &slot in &slots {
             let Some(block) = self.slots.get_mut(slot).and_then(Option::as_mut) else { continue };
-            if block.cluster != index {
+            if block.place.cluster != index {
                 continue;
             }
             let groups = block.warps.iter_mut().zip(0..);
@@ -92,7 +92,7 @@ impl Grid {
             {
                 if matches!(group.state, State::AtCluster) {
                     if let Some(race) = &mut self.shared.race {
-                        race.cluster_passed(index, block.index, warp, group.mask);
+                        race.cluster_passed(index, block.place.index, warp, group.mask);
                     }
                     group.state = State::Ready;
                     group.pc += 1;

@@ -112,6 +112,7 @@ pub(super) fn launch(
         arch: pulp::Arch::new(),
         slots: Vec::new(),
         vacant: Vec::new(),
+        idle: Vec::new(),
         ready: VecDeque::new(),
         leaders: BTreeMap::new(),
         held: Vec::new(),

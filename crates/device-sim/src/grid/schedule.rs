@@ -2,15 +2,11 @@
 
 use std::sync::Arc;
 
-use super::block::{Arrivals, Barrier, Block, BlockMemory};
-use super::cluster::Cluster;
-use super::shared::BlockShared;
+use super::block::Arrivals;
 use super::{Grid, Progress, Turns};
-use crate::decode::code::{Kernel, LANES};
-use crate::exec::core::WarpPlace;
+use crate::decode::code::Kernel;
 use crate::exec::warp::{Turn, Warp};
 use crate::launch::Schedule;
-use crate::memory::region::Region;
 
 /// Ticks of a turn.
 const TURN: u64 = 2000;
@@ -169,9 +165,9 @@ impl Grid {
                 warp.gather();
                 let arrivals = block.arrive(kernel, index);
                 if let (Some(race), Some(meetings)) = (&mut self.shared.race, &mut block.meetings) {
-                    race.block_met(block.index, meetings);
+                    race.block_met(block.place.index, meetings);
                 }
-                let cluster = block.cluster;
+                let cluster = block.place.cluster;
                 match arrivals {
                     Ok(Arrivals { others, opened }) => {
                         for &(warp, group) in &others {
@@ -271,7 +267,7 @@ impl Grid {
         }
     }
 
-    fn queue(&mut self, slot: usize, index: usize) {
+    pub(super) fn queue(&mut self, slot: usize, index: usize) {
         let warp =
             self.slots.get_mut(slot).and_then(Option::as_mut).and_then(|block| block.warps.get_mut(index));
         if let Some(warp) = warp
@@ -337,149 +333,10 @@ impl Grid {
         }
         Pause::Parked
     }
-
-    /// Starts so many clusters, as long as there is room for a whole one; true when one was started.
-    pub(super) fn start_blocks(&mut self, most: u64) -> bool {
-        let mut started = false;
-        let mut left = most;
-        while self.next_block < self.blocks && left > 0 {
-            left -= 1;
-            let count = self.cluster_blocks as usize;
-            let device = Arc::clone(&self.shared.device);
-            let Some(places) = device.take_room(count, self.per_multiprocessor) else {
-                self.full = true;
-                break;
-            };
-            if !self.start_cluster(&places) {
-                for place in places {
-                    device.give_room(place, self.per_multiprocessor);
-                }
-                break;
-            }
-            started = true;
-        }
-        started
-    }
-
-    /// The coordinates of the next cluster's blocks, in the order of their ranks.
-    fn cluster_members(&self) -> Vec<[u32; 3]> {
-        let [cx, cy, cz] = self.shared.cluster;
-        let clusters = [self.shared.shape[0] / cx, self.shared.shape[1] / cy];
-        let index = (self.next_block / u64::from(self.cluster_blocks)) as u32;
-        let [x, y, z] =
-            [index % clusters[0], index / clusters[0] % clusters[1], index / clusters[0] / clusters[1]];
-        let mut members = Vec::new();
-        for dz in 0..cz {
-            for dy in 0..cy {
-                for dx in 0..cx {
-                    members.push([x * cx + dx, y * cy + dy, z * cz + dz]);
-                }
-            }
-        }
-        members
-    }
-
-    /// Starts the blocks of a cluster on these multiprocessors; false when the host has no memory for them.
-    fn start_cluster(&mut self, multiprocessors: &[u32]) -> bool {
-        let Some(code) = self.shared.kernel.code(self.shared.kernel.id).map(Arc::clone) else { return false };
-        let bytes = self.shared.kernel.static_shared as usize + self.shared.dynamic_shared as usize;
-        let regions: Option<Vec<Arc<Region>>> =
-            multiprocessors.iter().map(|_| Region::owned(bytes).map(Arc::new)).collect();
-        let Some(regions) = regions else { return false };
-        let members = self.cluster_members();
-        let cluster = (self.next_block / u64::from(self.cluster_blocks)) as u32;
-        let apart = matches!(self.schedule, Schedule::Chosen(_));
-        let mut slots = Vec::new();
-        for (((&multiprocessor, region), coordinates), rank) in
-            multiprocessors.iter().zip(&regions).zip(members).zip(0u32..)
-        {
-            let [gx, gy, _] = self.shared.shape;
-            let index = coordinates[0] + gx * (coordinates[1] + gy * coordinates[2]);
-            let threads = self.shared.threads;
-            let warps = (0..threads.div_ceil(LANES as u32)).map(|warp| {
-                let first_thread = warp * LANES as u32;
-                let lanes = (threads - first_thread).min(LANES as u32);
-                let place = WarpPlace {
-                    block: index,
-                    block_index: coordinates,
-                    warp,
-                    first_thread,
-                    multiprocessor,
-                    cluster_rank: rank,
-                };
-                Warp::new(place, u32::MAX >> (LANES as u32 - lanes), &code, apart)
-            });
-            let block = Box::new(Block {
-                index,
-                coordinates,
-                multiprocessor,
-                cluster,
-                warps: warps.collect(),
-                shared: BlockMemory(Arc::new(BlockShared {
-                    shared: Arc::clone(region),
-                    cluster: regions.iter().map(Arc::clone).collect(),
-                })),
-                barriers: [Barrier::default(); super::block::BARRIERS],
-                watch: Default::default(),
-                meetings: self.shared.race.is_some().then(Vec::new),
-            });
-            let slot = self.vacant.pop().unwrap_or_else(|| {
-                self.slots.push(None);
-                self.slots.len() - 1
-            });
-            let warps = block.warps.len();
-            if let Some(place) = self.slots.get_mut(slot) {
-                *place = Some(block);
-            }
-            slots.push(slot);
-            for warp in 0..warps {
-                self.queue(slot, warp);
-            }
-        }
-        self.next_block += u64::from(self.cluster_blocks);
-        if self.cluster_blocks > 1 || self.shared.explicit_cluster {
-            let blocks = slots.len() as u32;
-            self.clusters.push(Cluster { index: cluster, slots, blocks, arrived: 0, phase: 1 });
-        }
-        true
-    }
-
-    /// Takes away a block that has ended.
-    fn retire(&mut self, slot: usize) {
-        let Some(block) = self.slots.get_mut(slot).and_then(Option::take) else { return };
-        if let Some(race) = &mut self.shared.race {
-            race.forget(block.index);
-        }
-        self.work += block.warps.iter().map(|warp| warp.work).sum::<u64>();
-        self.ended += 1;
-        self.vacant.push(slot);
-        self.shared.device.give_room(block.multiprocessor, self.per_multiprocessor);
-        if let Some(cluster) = self.clusters.iter_mut().find(|cluster| cluster.index == block.cluster) {
-            cluster.blocks = cluster.blocks.saturating_sub(1);
-            if cluster.blocks == 0 {
-                self.clusters.retain(|cluster| cluster.index != block.cluster);
-            }
-        }
-    }
 }
 
 /// For looking into what would happen; see `hang::future`.
 impl Grid {
-    /// Starts the next blocks although there is no room for them; gives their slots.
-    pub(crate) fn start_beyond_capacity(&mut self) -> Option<Vec<usize>> {
-        let places = vec![0; self.cluster_blocks as usize];
-        let before: Vec<bool> = self.slots.iter().map(Option::is_some).collect();
-        if !self.start_cluster(&places) {
-            return None;
-        }
-        // Their room is given back when the grid goes; nobody has taken it.
-        for &place in &places {
-            self.shared.device.take_beyond(place, self.per_multiprocessor);
-        }
-        let fresh = |slot: &usize| !before.get(*slot).copied().unwrap_or(false);
-        Some((0..self.slots.len()).filter(fresh).collect())
-    }
-
     /// One step of a group.
     pub(crate) fn step(
         &mut self,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::slice::Slice;
 use super::spy::Read;
 use super::watch::Parked;
-use crate::decode::code::Plane;
+use crate::decode::code::Place;
 use crate::exec::core::lanes;
 use crate::exec::warp::{State, Warp};
 use crate::grid::block::Block;
@@ -48,21 +48,30 @@ impl Block {
         if opened < LEAST || opened < watch.next {
             return false;
         }
-        let Some(values) = self.values(id) else {
-            self.end_round();
+        let Some(before) = &self.watch.target else {
+            let mut values = Vec::new();
+            let keep = |value| {
+                values.push(value);
+                true
+            };
+            if self.each_value(id, keep).is_some() {
+                self.watch.target = Some(Round { values, until: opened + WINDOW, recording: false });
+                self.watch.next = 0;
+            } else {
+                self.end_round();
+            }
             return false;
         };
-        let Some(round) = &mut self.watch.target else {
-            self.watch.target = Some(Round { values, until: opened + WINDOW, recording: false });
-            self.watch.next = 0;
-            return false;
-        };
-        if round.values != values {
-            if opened >= round.until {
+        let mut rest = before.values.iter();
+        let same = self.each_value(id, |value| rest.next() == Some(&value));
+        let until = before.until;
+        if same != Some(true) || rest.next().is_some() {
+            if same.is_none() || opened >= until {
                 self.end_round();
             }
             return false;
         }
+        let Some(round) = &mut self.watch.target else { return false };
         if !round.recording {
             round.recording = true;
             round.until = opened + WINDOW;
@@ -114,9 +123,9 @@ impl Block {
         watch.next = watch.opened + watch.distance;
     }
 
-    /// The places and the values that matter, when all live threads wait at this barrier inside of a loop.
-    fn values(&self, id: u32) -> Option<Vec<u64>> {
-        let mut values = Vec::new();
+    /// Visits the places and the values that matter, until `visit` says that it is enough, which gives false; `None` when
+    /// not all live threads wait at this barrier inside of a loop.
+    fn each_value(&self, id: u32, mut visit: impl FnMut(u64) -> bool) -> Option<bool> {
         for warp in &self.warps {
             for group in &warp.groups {
                 if !matches!(group.state, State::AtBarrier(at) if at == id) {
@@ -124,27 +133,25 @@ impl Block {
                 }
                 let slice = slice(warp, group.frame, group.pc)?;
                 slice.head?;
-                values.extend([u64::from(group.frame), u64::from(group.pc), u64::from(group.mask)]);
-                for &place in &slice.rows {
-                    if place.plane == Plane::Predicate {
-                        let bits = lanes(group.mask).map(|lane| warp.value(group.frame, place, lane) << lane);
-                        values.push(bits.fold(0, |all, bit| all | bit));
-                    } else {
-                        values.extend(lanes(group.mask).map(|lane| warp.value(group.frame, place, lane)));
-                    }
-                }
+                let place = [u64::from(group.frame), u64::from(group.pc), u64::from(group.mask)];
+                let value = |&place: &Place| lanes(group.mask).map(move |lane| warp.value(group.frame, place, lane));
                 // Of callers everything matters.
                 let base = warp.frames.get(group.frame as usize)?.base;
-                for row in warp.registers.narrow.get(..base.narrow)? {
-                    values.extend(row.0.iter().map(|&value| u64::from(value)));
+                let narrow = warp.registers.narrow.get(..base.narrow)?.iter().flat_map(|row| row.0.map(u64::from));
+                let wide = warp.registers.wide.get(..base.wide)?.iter().flat_map(|row| row.0);
+                let predicates = warp.registers.predicates.get(..base.predicates)?.iter().map(|&bits| bits.into());
+                let mut all = place
+                    .into_iter()
+                    .chain(slice.rows.iter().flat_map(value))
+                    .chain(narrow)
+                    .chain(wide)
+                    .chain(predicates);
+                if !all.all(&mut visit) {
+                    return Some(false);
                 }
-                values.extend(warp.registers.wide.get(..base.wide)?.iter().flat_map(|row| row.0));
-                values.extend(
-                    warp.registers.predicates.get(..base.predicates)?.iter().map(|&value| u64::from(value)),
-                );
             }
         }
-        Some(values)
+        Some(true)
     }
 }
 

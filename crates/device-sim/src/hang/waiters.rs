@@ -100,7 +100,7 @@ impl Grid {
                     waiters.push(Waiter {
                         slot,
                         warp: index,
-                        block: block.index,
+                        block: block.place.index,
                         threads: lanes(group.mask)
                             .map(|lane| warp.place.first_thread + lane as u32)
                             .collect(),

@@ -177,6 +177,16 @@ impl Region {
         unsafe { W::load(self.base.add(offset)) }
     }
 
+    /// Makes all bytes zero.
+    pub(crate) fn clear(&self) {
+        for offset in (0..self.length).step_by(8) {
+            if !self.store::<u64>(offset, 0) {
+                (offset..self.length).for_each(|offset| _ = self.store::<u8>(offset, 0));
+                return;
+            }
+        }
+    }
+
     /// Copies bytes out; false when they do not all lie inside.
     pub(crate) fn read(&self, offset: usize, into: &mut [u8]) -> bool {
         if offset.checked_add(into.len()).is_none_or(|end| end > self.length) {
