@@ -78,8 +78,9 @@ pub(super) fn call(
 
 /// Leaves a function; gives the position in the caller, or `None` at the end of the kernel.
 pub(super) fn leave(warp: &mut Warp, core: &mut Core<'_>, group: &mut Group) -> Option<u32> {
-    let frame = warp.frames.get(group.frame as usize)?.clone();
-    let caller = warp.frames.get(frame.caller? as usize)?.clone();
+    let frame = warp.frames.get(group.frame as usize)?;
+    let caller = warp.frames.get(frame.caller? as usize)?;
+    let (frame, caller) = (frame.clone(), caller.clone());
     let results = caller.code.0.calls.get(frame.call as usize).map_or(&[][..], |site| &site.results);
     let passed = collect(core, &frame.code.0.results, results);
     (core.base, core.local_base) = (caller.base, caller.local_base);

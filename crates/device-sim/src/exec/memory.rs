@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 
 use super::core::{Body, Core, Step, fast, lanes};
 use super::pattern::{Halves, Pattern, halves};
+use super::special;
 use super::wide::Element;
 use crate::address;
 use crate::decode::code::{Handler, LANES, Micro, Place, Plane, Row32, Row64, Slot};
@@ -396,19 +397,7 @@ pub(crate) fn parameter(core: &mut Core<'_>, op: &Micro) -> Step {
         let unused = 64 - 8 * bytes.clamp(1, 8) as u32;
         value = ((value << unused) as i64 >> unused) as u64;
     }
-    let active = core.active;
-    if op.b == WIDE_ADDRESS {
-        let row = core.wide_mut(op.d);
-        for lane in 0..LANES {
-            row[lane] = if active >> lane & 1 != 0 { value } else { row[lane] };
-        }
-    } else {
-        let row = core.narrow_mut(op.d);
-        for lane in 0..LANES {
-            row[lane] = if active >> lane & 1 != 0 { value as u32 } else { row[lane] };
-        }
-    }
-    Step::Next
+    special::spread(core, op, |_| value)
 }
 
 macro_rules! by_width {

@@ -5,20 +5,41 @@ use standstill_kernel_ir::Special;
 use super::core::{Core, Step, lanes};
 use super::memory::WIDE_ADDRESS;
 use crate::address;
-use crate::decode::code::{LANES, Micro};
+use crate::decode::code::{LANES, Micro, Row32};
 
 /// Writes one value per lane to `d`, whose width is `b`.
-fn spread(core: &mut Core<'_>, op: &Micro, value: impl Fn(usize) -> u64) -> Step {
+pub(super) fn spread(core: &mut Core<'_>, op: &Micro, value: impl Fn(usize) -> u64) -> Step {
+    let active = core.active;
+    let on = |lane: usize| active >> lane & 1 != 0;
     if op.b == WIDE_ADDRESS {
-        for lane in lanes(core.active) {
-            core.wide_mut(op.d)[lane] = value(lane);
+        let row = core.wide_mut(op.d);
+        for lane in 0..LANES {
+            row[lane] = if on(lane) { value(lane) } else { row[lane] };
         }
     } else {
-        for lane in lanes(core.active) {
-            core.narrow_mut(op.d)[lane] = value(lane) as u32;
+        let row = core.narrow_mut(op.d);
+        for lane in 0..LANES {
+            row[lane] = if on(lane) { value(lane) as u32 } else { row[lane] };
         }
     }
     Step::Next
+}
+
+/// The index of each lane's thread in one direction, by the index of the first lane among all threads.
+fn thread_index(first: u32, extents: [u32; 3], axis: u8) -> Row32 {
+    let [x, y, _] = extents.map(|extent| extent.max(1));
+    let mut at = [first % x, first / x % y, first / x / y];
+    std::array::from_fn(|_| {
+        let here = at[usize::from(axis.min(2))];
+        at[0] += 1;
+        if at[0] == x {
+            (at[0], at[1]) = (0, at[1] + 1);
+        }
+        if at[1] == y {
+            (at[1], at[2]) = (0, at[2] + 1);
+        }
+        here
+    })
 }
 
 /// `d ← special register x`.
@@ -37,16 +58,8 @@ pub(crate) fn read(core: &mut Core<'_>, op: &Micro) -> Step {
     let clock = core.clock();
     match register {
         Special::Tid(of) => {
-            let [x, y, _] = block.map(|extent| extent.max(1));
-            let first = place.first_thread;
-            spread(core, op, |lane| {
-                let linear = first + lane as u32;
-                u64::from(match of {
-                    0 => linear % x,
-                    1 => linear / x % y,
-                    _ => linear / x / y,
-                })
-            })
+            let indices = thread_index(place.first_thread, block, of);
+            spread(core, op, |lane| indices[lane].into())
         }
         Special::Ntid(of) => spread(core, op, |_| axis(block, of)),
         Special::Ctaid(of) => spread(core, op, |_| axis(place.block_index, of)),

@@ -118,10 +118,14 @@ pub(super) const PATIENCE: u64 = 20_000;
 /// Calls nested deeper than this are an overflow.
 const DEEPEST: u32 = 4096;
 
-/// The groups that a warp begins with.
-fn start(lanes_there: u32, apart: bool) -> Vec<Group> {
+/// Adds the groups that a warp begins with.
+fn begin(groups: &mut Vec<Group>, lanes_there: u32, apart: bool) {
     let group = |mask| Group { mask, pc: 0, frame: 0, state: State::Ready, ran: 0 };
-    if apart { lanes(lanes_there).map(|lane| group(1 << lane)).collect() } else { vec![group(lanes_there)] }
+    if apart {
+        groups.extend(lanes(lanes_there).map(|lane| group(1 << lane)));
+    } else {
+        groups.push(group(lanes_there));
+    }
 }
 
 impl Warp {
@@ -139,9 +143,11 @@ impl Warp {
         registers.reserve(code.frame);
         let mut local = LocalMemory::default();
         local.reserve(code.local_bytes as usize);
+        let mut groups = Vec::new();
+        begin(&mut groups, lanes_there, apart);
         Warp {
             place,
-            groups: start(lanes_there, apart),
+            groups,
             live: lanes_there,
             registers,
             local,
@@ -166,25 +172,14 @@ impl Warp {
         let local_bytes = self.frames.first().map_or(0, |entry| entry.code.0.local_bytes as usize);
         self.registers.clear();
         self.local.renew(local_bytes);
-        self.groups = start(lanes_there, self.apart);
-        *self = Warp {
-            place,
-            live: lanes_there,
-            groups: std::mem::take(&mut self.groups),
-            registers: std::mem::take(&mut self.registers),
-            local: std::mem::take(&mut self.local),
-            frames: std::mem::take(&mut self.frames),
-            known_frames: std::mem::take(&mut self.known_frames),
-            watch: Watch::default(),
-            spy: Spy::default(),
-            ticks: 0,
-            cluster_phase: 0,
-            queued: false,
-            work: 0,
-            random: 0,
-            apart: self.apart,
-            met: Vec::new(),
-        };
+        self.groups.clear();
+        begin(&mut self.groups, lanes_there, self.apart);
+        (self.place, self.live) = (place, lanes_there);
+        self.watch = Watch::default();
+        self.spy.renew();
+        (self.ticks, self.work, self.cluster_phase, self.random) = (0, 0, 0, 0);
+        self.queued = false;
+        self.met.clear();
     }
 
     /// Whether a group can run.

@@ -54,6 +54,10 @@ pub(crate) struct Block {
     pub(crate) warps: Vec<Warp>,
     pub(crate) shared: BlockMemory,
     pub(crate) barriers: [Barrier; BARRIERS],
+    /// One bit for each barrier that somebody waits at.
+    pub(crate) reached: u32,
+    /// Threads that have not exited.
+    pub(crate) live: u32,
     pub(crate) watch: BlockWatch,
     /// What happened at the barriers, when the order of accesses is followed.
     pub(crate) meetings: Option<Vec<Meeting>>,
@@ -103,6 +107,7 @@ impl Block {
         }
         self.shared.0.shared.clear();
         self.barriers = [Barrier::default(); BARRIERS];
+        (self.reached, self.live) = (0, threads);
         self.watch = BlockWatch::default();
     }
 
@@ -114,7 +119,12 @@ impl Block {
 
     /// Threads that have not exited.
     pub(crate) fn live(&self) -> u32 {
-        self.warps.iter().map(|warp| warp.live.count_ones()).sum()
+        self.live
+    }
+
+    /// Lanes of a warp may have ended.
+    pub(crate) fn count_exits(&mut self, lanes_before: u32, lanes_now: u32) {
+        self.live -= (lanes_before & !lanes_now).count_ones();
     }
 
     /// Deals with the groups of a warp that have come to a barrier of the block.
@@ -189,6 +199,7 @@ impl Block {
             meetings.push(Meeting::Arrived { id: named.id as u32, warp: warp as u32, mask, waits });
         }
         let Some(barrier) = self.barriers.get_mut(named.id) else { return };
+        self.reached |= 1 << named.id;
         // A counted barrier counts whole warps, whoever of them comes (measured on an H200).
         barrier.arrived += if named.count.is_some() { 32 } else { mask.count_ones() };
         barrier.expected = named.count;
@@ -209,7 +220,7 @@ impl Block {
     pub(crate) fn settle(&mut self, kernel: &Kernel) -> bool {
         let live = self.live();
         let mut opened = false;
-        for id in 0..BARRIERS {
+        for id in lanes(self.reached) {
             let Some(&barrier) = self.barriers.get(id).filter(|barrier| barrier.arrived > 0) else {
                 continue;
             };
@@ -221,6 +232,7 @@ impl Block {
                 if let Some(barrier) = self.barriers.get_mut(id) {
                     *barrier = Barrier::default();
                 }
+                self.reached &= !(1 << id);
                 let repeats = barrier.expected.is_none() && self.repeats(id as u32);
                 self.open(kernel, id as u32, barrier);
                 opened = true;

@@ -64,8 +64,9 @@ impl Grid {
         };
         let members = self.cluster_members();
         let places = multiprocessors.iter().zip(members).zip(0u32..);
-        let places: SmallVec<[BlockPlace; 1]> =
-            places.map(|((&multiprocessor, coordinates), rank)| place(coordinates, multiprocessor, rank)).collect();
+        let places: SmallVec<[BlockPlace; 1]> = places
+            .map(|((&multiprocessor, coordinates), rank)| place(coordinates, multiprocessor, rank))
+            .collect();
         let mut slots = SmallVec::<[usize; 1]>::new();
         if let (Some(mut block), &[place]) = (self.idle.pop(), places.as_slice()) {
             block.renew(place, self.shared.threads);
@@ -79,7 +80,13 @@ impl Grid {
         self.next_block += u64::from(self.cluster_blocks);
         if self.cluster_blocks > 1 || self.shared.explicit_cluster {
             let blocks = slots.len() as u32;
-            self.clusters.push(Cluster { index: cluster, slots: slots.to_vec(), blocks, arrived: 0, phase: 1 });
+            self.clusters.push(Cluster {
+                index: cluster,
+                slots: slots.to_vec(),
+                blocks,
+                arrived: 0,
+                phase: 1,
+            });
         }
         true
     }
@@ -102,6 +109,8 @@ impl Grid {
                     cluster: regions.iter().map(Arc::clone).collect(),
                 })),
                 barriers: [Barrier::default(); super::block::BARRIERS],
+                reached: 0,
+                live: self.shared.threads,
                 watch: Default::default(),
                 meetings: self.shared.race.is_some().then(Vec::new),
             })

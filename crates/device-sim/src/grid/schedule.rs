@@ -152,9 +152,14 @@ impl Grid {
         let Some(warp) = block.warps.get_mut(index) else { return Ok(()) };
         warp.queued = false;
         self.turns.all += 1;
-        match warp.run(self.arch, kernel, &mut self.shared, memory, limit, chosen) {
+        let lanes = warp.live;
+        let turn = warp.run(self.arch, kernel, &mut self.shared, memory, limit, chosen);
+        let left = warp.live;
+        block.count_exits(lanes, left);
+        match turn {
             Turn::Time => {
                 self.turns.whole += 1;
+                let Some(warp) = block.warps.get_mut(index) else { return Ok(()) };
                 let streak = warp.watch.long_streak();
                 if warp.is_ready() && !self.hold(slot, index, streak) {
                     self.queue(slot, index);
@@ -162,6 +167,7 @@ impl Grid {
             }
             Turn::Idle => {}
             Turn::Block => {
+                let Some(warp) = block.warps.get_mut(index) else { return Ok(()) };
                 warp.gather();
                 let arrivals = block.arrive(kernel, index);
                 if let (Some(race), Some(meetings)) = (&mut self.shared.race, &mut block.meetings) {

@@ -12,6 +12,9 @@ use crate::memory::region::Region;
 use crate::memory::{Allocation, Table};
 use crate::module::Module;
 
+/// Allocations that are remembered.
+const CACHED: usize = 4;
+
 /// What all blocks of a grid have in common.
 pub(crate) struct GridShared {
     pub(crate) device: Arc<Device>,
@@ -19,7 +22,8 @@ pub(crate) struct GridShared {
     pub(crate) kernel: Arc<Kernel>,
     table: Arc<Table>,
     version: u64,
-    cache: Option<Arc<Allocation>>,
+    /// What accesses last went to, the latest first.
+    cache: [Option<Arc<Allocation>>; CACHED],
     pub(crate) parameters: Vec<u8>,
     /// Blocks in x, y, z.
     pub(crate) shape: [u32; 3],
@@ -45,6 +49,11 @@ pub(crate) struct GridShared {
     pub(crate) strict: bool,
     /// What is known of races, when it is asked for.
     pub(crate) race: Option<Box<crate::race::Race>>,
+}
+
+#[inline(always)]
+fn holds(place: &Option<Arc<Allocation>>, address: u64) -> bool {
+    matches!(place, Some(last) if address.wrapping_sub(last.address) < last.bytes)
 }
 
 /// What makes a [`GridShared`].
@@ -76,7 +85,7 @@ impl GridShared {
             kernel: parts.kernel,
             table: device.memory().table(),
             version: device.memory().version(),
-            cache: None,
+            cache: Default::default(),
             parameters: parts.parameters,
             shape: parts.shape,
             block: parts.block,
@@ -100,19 +109,30 @@ impl GridShared {
         if version != self.version {
             self.table = self.device.memory().table();
             self.version = version;
-            self.cache = None;
+            self.cache = Default::default();
         }
     }
 
     /// The allocation that holds an address, remembered for the next access.
     #[inline(always)]
     pub(crate) fn cached(&mut self, address: u64) -> Option<&Allocation> {
-        let hit = matches!(&self.cache, Some(last) if address.wrapping_sub(last.address) < last.bytes);
-        if !hit {
-            let found = Arc::clone(self.table.find(address)?);
-            self.cache = Some(found);
+        if !holds(&self.cache[0], address) {
+            self.bring_forward(address)?;
         }
-        self.cache.as_deref()
+        self.cache[0].as_deref()
+    }
+
+    #[inline(never)]
+    fn bring_forward(&mut self, address: u64) -> Option<()> {
+        match self.cache.iter().position(|place| holds(place, address)) {
+            Some(position) => self.cache.swap(0, position),
+            None => {
+                let found = Arc::clone(self.table.find(address)?);
+                self.cache.rotate_right(1);
+                self.cache[0] = Some(found);
+            }
+        }
+        Some(())
     }
 
     /// The allocation that holds an address.

@@ -134,12 +134,15 @@ impl Block {
                 let slice = slice(warp, group.frame, group.pc)?;
                 slice.head?;
                 let place = [u64::from(group.frame), u64::from(group.pc), u64::from(group.mask)];
-                let value = |&place: &Place| lanes(group.mask).map(move |lane| warp.value(group.frame, place, lane));
+                let value =
+                    |&place: &Place| lanes(group.mask).map(move |lane| warp.value(group.frame, place, lane));
                 // Of callers everything matters.
                 let base = warp.frames.get(group.frame as usize)?.base;
-                let narrow = warp.registers.narrow.get(..base.narrow)?.iter().flat_map(|row| row.0.map(u64::from));
+                let narrow =
+                    warp.registers.narrow.get(..base.narrow)?.iter().flat_map(|row| row.0.map(u64::from));
                 let wide = warp.registers.wide.get(..base.wide)?.iter().flat_map(|row| row.0);
-                let predicates = warp.registers.predicates.get(..base.predicates)?.iter().map(|&bits| bits.into());
+                let predicates =
+                    warp.registers.predicates.get(..base.predicates)?.iter().map(|&bits| bits.into());
                 let mut all = place
                     .into_iter()
                     .chain(slice.rows.iter().flat_map(value))

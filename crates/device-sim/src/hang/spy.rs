@@ -61,6 +61,14 @@ impl Spy {
         (self.effect, self.met, self.timed) = (false, false, false);
     }
 
+    /// As it is before anything has run.
+    pub(crate) fn renew(&mut self) {
+        self.start();
+        self.recording = false;
+        self.lanes = None;
+        self.at = (0, 0);
+    }
+
     /// Stops.
     pub(crate) fn stop(&mut self) {
         self.recording = false;
