@@ -72,6 +72,7 @@ pub struct Grid {
     /// Slots that are free.
     vacant: Vec<usize>,
     /// Blocks that have ended, to be used again.
+    #[allow(clippy::vec_box, reason = "slots hold blocks in boxes, which are moved as they are")]
     idle: Vec<Box<Block>>,
     /// Warps that can run: slot and warp.
     ready: VecDeque<(u32, u32)>,

@@ -62,7 +62,7 @@ fn whole<'c>(code: &'c Arc<crate::decode::code::Code>, op: &Micro) -> Option<&'c
 /// Executes an operation for each complete team.
 fn together(core: &mut Core<'_>, op: &Micro, mask: usize, act: impl Fn(&mut Core<'_>, &Whole, u32)) -> Step {
     let code = core.code;
-    let Some(whole) = whole(&code, op) else { return Step::Next };
+    let Some(whole) = whole(code, op) else { return Step::Next };
     match teams(core, whole.source(mask)) {
         Ok(teams) => {
             for team in teams {
@@ -88,7 +88,7 @@ pub(crate) fn mask_position(op: Op) -> usize {
 /// `bar.warp.sync`: a caller that its mask leaves out does not wait (measured on an H200).
 pub(crate) fn sync(core: &mut Core<'_>, op: &Micro) -> Step {
     let code = core.code;
-    let Some(whole) = whole(&code, op) else { return Step::Next };
+    let Some(whole) = whole(code, op) else { return Step::Next };
     let masks = masks(core, whole.source(0));
     let live = !core.spare;
     let complete = lanes(core.active).all(|lane| {
@@ -178,7 +178,7 @@ pub(crate) fn reduce(core: &mut Core<'_>, op: &Micro) -> Step {
 /// `activemask`.
 pub(crate) fn active_mask(core: &mut Core<'_>, op: &Micro) -> Step {
     let code = core.code;
-    let Some(whole) = whole(&code, op) else { return Step::Next };
+    let Some(whole) = whole(code, op) else { return Step::Next };
     let active = core.active;
     for lane in lanes(active) {
         core.write(whole.destination(0), lane, active.into());

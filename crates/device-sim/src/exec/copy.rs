@@ -121,7 +121,7 @@ pub(crate) fn bulk(core: &mut Core<'_>, op: &Micro) -> Step {
         return Step::Next;
     }
     if tensor {
-        return tensor_copy(core, op, &code, whole, completion, multicast);
+        return tensor_copy(core, op, code, whole, completion, multicast);
     }
     let (to_space, from_space) = match direction {
         BulkDirection::GlobalToShared => (Space::Shared, Space::Global),

@@ -32,7 +32,7 @@ pub(crate) fn arithmetic(core: &mut Core<'_>, op: &Micro) -> Step {
         }
     }
     if unknown {
-        return not_known(core, &code, op, &format!("{:?}", general.arithmetic.operation));
+        return not_known(core, code, op, &format!("{:?}", general.arithmetic.operation));
     }
     Step::Next
 }

@@ -44,7 +44,7 @@ pub(crate) fn operate(core: &mut Core<'_>, op: &Micro) -> Step {
     };
     if known.is_none() {
         write(core, whole, &vec![[0; LANES]; whole.destinations.len()]);
-        return general::not_known(core, &code, op, &format!("{kind:?}"));
+        return general::not_known(core, code, op, &format!("{kind:?}"));
     }
     Step::Next
 }

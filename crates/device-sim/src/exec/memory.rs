@@ -90,7 +90,7 @@ fn load_halves<const SPACE: u8, W: Word, const ALL: bool, const AVX: bool>(
         let offset = offset_in::<SPACE>(address, start);
         match pattern {
             Pattern::Neighbours if !vector => *row = region.load_half::<W, AVX>(offset)?,
-            Pattern::Same if !vector || offset % op.c.0.max(1) as usize == 0 => {
+            Pattern::Same if !vector || offset.is_multiple_of(op.c.0.max(1) as usize) => {
                 *row = [region.load::<W>(offset)?; HALF];
             }
             Pattern::Nobody => {}

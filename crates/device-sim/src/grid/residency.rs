@@ -74,7 +74,7 @@ impl Grid {
         } else {
             let Some(blocks) = self.fresh_blocks(&places) else { return false };
             for block in blocks {
-                slots.push(self.seat(block));
+                slots.push(self.seat(Box::new(block)));
             }
         }
         self.next_block += u64::from(self.cluster_blocks);
@@ -92,7 +92,7 @@ impl Grid {
     }
 
     /// New blocks of one cluster; `None` when the host has no memory for them.
-    fn fresh_blocks(&self, places: &[BlockPlace]) -> Option<Vec<Box<Block>>> {
+    fn fresh_blocks(&self, places: &[BlockPlace]) -> Option<Vec<Block>> {
         let code = self.shared.kernel.code(self.shared.kernel.id)?;
         let bytes = self.shared.kernel.static_shared as usize + self.shared.dynamic_shared as usize;
         let regions: Option<Vec<Arc<Region>>> =
@@ -101,7 +101,7 @@ impl Grid {
         let apart = matches!(self.schedule, Schedule::Chosen(_));
         let block = |(&place, region): (&BlockPlace, &Arc<Region>)| {
             let warps = place.warps(self.shared.threads);
-            Box::new(Block {
+            Block {
                 place,
                 warps: warps.map(|(place, lanes)| Warp::new(place, lanes, code, apart)).collect(),
                 shared: BlockMemory(Arc::new(BlockShared {
@@ -113,7 +113,7 @@ impl Grid {
                 live: self.shared.threads,
                 watch: Default::default(),
                 meetings: self.shared.race.is_some().then(Vec::new),
-            })
+            }
         };
         Some(places.iter().zip(&regions).map(block).collect())
     }

@@ -156,7 +156,7 @@ mod tests {
         for offset in 0..100 {
             region.store(offset, offset as u8);
         }
-        let fits = |offset: usize| offset + 64 <= 100 && offset % 4 == 0;
+        let fits = |offset: usize| offset + 64 <= 100 && offset.is_multiple_of(4);
         for offset in 0..120 {
             let expected = fits(offset).then(|| {
                 std::array::from_fn::<u32, HALF, _>(|index| region.load(offset + 4 * index).unwrap())

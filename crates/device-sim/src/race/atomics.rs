@@ -30,7 +30,7 @@ impl Race {
         let how = (if access.order == Order::Weak { Order::Relaxed } else { access.order }, access.scope);
         // Lanes come one after the other, so that one may find what another left.
         let mut left: SmallVec<[(u64, u64); 4]> = SmallVec::new();
-        let code = std::sync::Arc::clone(&core.code);
+        let code = std::sync::Arc::clone(core.code);
         let Some(whole) = code.operations.get(op.x as usize) else { return };
         for lane in lanes(core.active) {
             let first = core.read(whole.source(0), lane);

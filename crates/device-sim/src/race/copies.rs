@@ -44,7 +44,7 @@ impl Race {
         let site = self.site(core, position, None, true, true);
         let reads = self.site(core, position, None, false, true);
         let (block, warp) = (core.place.block, core.place.warp);
-        let code = std::sync::Arc::clone(&core.code);
+        let code = std::sync::Arc::clone(core.code);
         let Some(whole) = code.operations.get(op.x as usize) else { return };
         for lane in lanes(core.active) {
             let bytes = if bytes == 0 { core.read(whole.source(2), lane) } else { bytes }.min(16);
@@ -137,7 +137,7 @@ impl Race {
 
     /// Copies that tell of their end by an mbarrier, before they are done.
     pub(super) fn asynchronous(&mut self, core: &mut Core<'_>, op: &Micro, position: usize, what: Op) {
-        let code = std::sync::Arc::clone(&core.code);
+        let code = std::sync::Arc::clone(core.code);
         let Some(whole) = code.operations.get(op.x as usize) else { return };
         self.saved.addresses = [0; 32];
         match what {

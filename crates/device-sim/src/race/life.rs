@@ -22,7 +22,7 @@ impl Race {
     pub(super) fn life_mark(&mut self, core: &mut Core<'_>, op: &Micro, position: usize, freed: bool) {
         let site = self.site(core, position, None, true, false);
         let (block, warp) = (core.place.block, core.place.warp);
-        let code = std::sync::Arc::clone(&core.code);
+        let code = std::sync::Arc::clone(core.code);
         let Some(whole) = code.operations.get(op.x as usize) else { return };
         for lane in lanes(core.active) {
             let (address, bytes) = (core.read(whole.source(0), lane), core.read(whole.source(1), lane));
