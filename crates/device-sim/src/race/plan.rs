@@ -100,7 +100,7 @@ impl Race {
         let known = self.plans.plans.get(function).filter(|plans| !plans.is_empty());
         match known.and_then(|plans| plans.get(position)) {
             Some(plan) => *plan,
-            None => self.plan_function(&core.code, position),
+            None => self.plan_function(core.code, position),
         }
     }
 
