@@ -55,9 +55,10 @@ impl Programs {
             if !mapping.executable || !mapping.path.starts_with('/') || seen.contains(&mapping.path) {
                 continue;
             }
+            // A program that was built anew while it ran can be had as the running one; a library that was cannot.
             let path = match mapping.path.strip_suffix(" (deleted)") {
-                // A program that was built anew while it ran.
-                Some(_) => PathBuf::from(format!("/proc/{pid}/exe")),
+                Some(_) if is_program(pid, &mapping.path) => PathBuf::from(format!("/proc/{pid}/exe")),
+                Some(_) => continue,
                 None => path_seen_by(pid, &mapping.path),
             };
             if let Ok(file) = File::open(path)
@@ -90,6 +91,11 @@ impl Programs {
         launches.sort_by(|a, b| (&a.file, a.line, &a.function).cmp(&(&b.file, b.line, &b.function)));
         launches
     }
+}
+
+/// Whether a path is the one of the process's program.
+fn is_program(pid: i32, path: &str) -> bool {
+    std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|program| program.as_os_str() == path)
 }
 
 /// A file by its own addresses.

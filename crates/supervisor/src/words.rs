@@ -15,14 +15,15 @@ pub fn describe(processes: &[ProcessStacks], on_gpu: &[OnGpu]) -> String {
         let names: Vec<String> = own.iter().map(|one| format!("`{}`", one.kernel)).collect();
         describe_process(process, processes.len() > 1, &names.join(" and "), &mut text);
         for one in own {
-            launch_lines(one, &mut text);
+            launch_lines(one, process, &mut text);
         }
     }
     text
 }
 
-/// Where the program launches a kernel, where its code says so.
-fn launch_lines(one: &OnGpu, text: &mut String) {
+/// Where the program launches a kernel, where its code says so. Of several places, the one in a function that now waits
+/// for the GPU, or has called what waits, is the likely one.
+fn launch_lines(one: &OnGpu, process: &ProcessStacks, text: &mut String) {
     const MOST: usize = 8;
     let place = |launch: &Launch| {
         let function = format!("`{}`", shortened(&launch.function, 100));
@@ -38,10 +39,25 @@ fn launch_lines(one: &OnGpu, text: &mut String) {
         }
         [launch] => writeln!(text, "  the kernel `{}` was launched by {}", one.kernel, place(launch)),
         several => {
+            let waiting = process.threads.iter().filter(|thread| thread.parked.is_some());
+            let frames: Vec<&Frame> = waiting.flat_map(|thread| &thread.frames).collect();
+            let on_stack = |launch: &&Launch| frames.iter().any(|frame| frame.function == launch.function);
+            let mut likely = several.iter().filter(on_stack);
+            if let (Some(launch), None) = (likely.next(), likely.next()) {
+                let _ = writeln!(
+                    text,
+                    "  the kernel `{}` was launched at {}, it seems: of {} places that launch it, this is in a function \
+                     on the stack",
+                    one.kernel,
+                    place(launch),
+                    several.len()
+                );
+                return;
+            }
             let shown: Vec<String> = several.iter().take(MOST).map(place).collect();
             let more = match several.len().saturating_sub(MOST) {
                 0 => String::new(),
-                more => format!(" and {more} more places"),
+                more => format!(" and {more} more"),
             };
             writeln!(text, "  the kernel `{}` was launched at one of {}{more}", one.kernel, shown.join(", "))
         }
@@ -185,4 +201,52 @@ fn shortened(text: &str, most: usize) -> String {
     }
     let kept: String = text.chars().take(most).collect();
     format!("{kept}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn launch(function: &str, line: u32) -> Launch {
+        let file = if line > 0 { "prog.cu" } else { "" };
+        Launch { function: function.to_owned(), file: file.to_owned(), line }
+    }
+
+    #[track_caller]
+    fn check(launches: &[Launch], expected: &str) {
+        let frame = |function: &str| Frame { function: function.to_owned(), ..Frame::default() };
+        let thread = ThreadStack {
+            frames: vec![frame("cudaDeviceSynchronize"), frame("step(int)"), frame("main")],
+            parked: Some(Parked::default()),
+            ..ThreadStack::default()
+        };
+        let process = ProcessStacks { threads: vec![thread], ..ProcessStacks::default() };
+        let one = OnGpu { pid: 7, kernel: "k".to_owned(), launches: launches.to_vec() };
+        let mut text = String::new();
+        launch_lines(&one, &process, &mut text);
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn launches_in_words() {
+        check(&[], "");
+        check(&[launch("f", 4)], "  the kernel `k` was launched at prog.cu:4 in `f`\n");
+        check(&[launch("f", 0)], "  the kernel `k` was launched by `f`\n");
+        check(
+            &[launch("f", 4), launch("g", 0)],
+            "  the kernel `k` was launched at one of prog.cu:4 in `f`, `g`\n",
+        );
+        check(
+            &[launch("f", 4), launch("step(int)", 9)],
+            "  the kernel `k` was launched at prog.cu:9 in `step(int)`, it seems: of 2 places that launch it, this is in a \
+             function on the stack\n",
+        );
+        check(
+            &[launch("main", 4), launch("step(int)", 9)],
+            "  the kernel `k` was launched at one of prog.cu:4 in `main`, prog.cu:9 in `step(int)`\n",
+        );
+        let many: Vec<Launch> = (1..=9).map(|line| launch("f", line)).collect();
+        let eight: Vec<String> = (1..=8).map(|line| format!("prog.cu:{line} in `f`")).collect();
+        check(&many, &format!("  the kernel `k` was launched at one of {} and 1 more\n", eight.join(", ")));
+    }
 }

@@ -131,6 +131,18 @@ fn without_lines_the_function_is_named_and_without_names_nothing() {
 }
 
 #[test]
+fn a_program_that_was_built_anew_is_read_as_it_runs() {
+    let place = tempfile::tempdir().unwrap();
+    let program = place.path().join("program");
+    compile(&["-O1", "-g"], &["launching.cpp", "launching_runtime.cpp"], &program);
+    let running = Running::start(&program);
+    std::fs::remove_file(&program).unwrap();
+    std::fs::write(&program, "another").unwrap();
+    let found = Programs::of(running.0.id() as i32).launches("_Z4oncePi");
+    assert_eq!(found.iter().map(|launch| launch.line).collect::<Vec<u32>>(), marked("once"));
+}
+
+#[test]
 fn programs_without_device_code_are_left_alone() {
     let programs = Programs::of(std::process::id() as i32);
     assert_eq!(programs.launches("main"), []);
