@@ -240,10 +240,11 @@ fn old_drivers_write_shorter_entries() {
     assert_eq!(found, [("wait-cycle", 18)]);
 }
 
-/// Changes `count` bytes at places that `seed` chooses; half of them in the table of sections.
+/// Changes `count` bytes at places that `seed` chooses; half of them in the table of sections, where it is there.
 fn changed(bytes: &[u8], seed: u64, count: usize) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let table = u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
+    let table = if table < bytes.len() { table } else { 0 };
     let mut state = seed | 1;
     let mut next = || {
         state ^= state << 13;
@@ -265,6 +266,17 @@ proptest! {
     #[test]
     fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..4096)) {
         let _ = survive(&bytes);
+    }
+
+    #[test]
+    fn changed_bytes_without_a_table_are_survived(seed in any::<u64>(), count in 1usize..200, percent in 10usize..84) {
+        let mut bytes = common::dump("whole");
+        let whole = bytes.clone();
+        bytes.truncate(whole.len() * percent / 100);
+        // The header stays, so that it is taken for a dump.
+        let mut changed = changed(&bytes, seed, count);
+        changed[..64].copy_from_slice(&whole[..64]);
+        let _ = survive(&changed);
     }
 
     #[test]

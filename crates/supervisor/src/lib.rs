@@ -2,7 +2,7 @@
 //! the stacks of its threads on the host, and a core dump of the GPU through the driver's dump pipe; then the
 //! program and everything that it started is ended.
 //!
-//! Belongs here: process groups, the watchdog, host stacks, triggering dumps, a clean end.
+//! Belongs here: process groups, the watchdog, host stacks, where kernels are launched, triggering dumps, a clean end.
 //! Does not belong here: any CUDA call (a process that has touched CUDA cannot start GPU programs by fork),
 //! reading GPU core dumps, and printing: what happens is told to an [`Observer`].
 //!

@@ -10,7 +10,7 @@ use object::{
     SymbolKind,
 };
 
-use super::stubs::{Names, is_runtime, launches};
+use super::stubs::{Names, is_runtime_symbol, launches};
 use crate::stacks::{ElfReader, readable};
 
 type Elf<'data, R> = ElfFile64<'data, Endianness, R>;
@@ -37,22 +37,25 @@ impl ElfReader<Vec<u64>> for FindSites<'_> {
         if elf.architecture() != Architecture::X86_64 || self.kernel.is_empty() {
             return None;
         }
-        let names = Names::of(self.kernel);
-        let mut functions = Functions::default();
-        for symbol in elf.symbols().chain(elf.dynamic_symbols()) {
-            let Ok(name) = symbol.name() else { continue };
-            if symbol.kind() == SymbolKind::Text && symbol.is_definition() {
-                functions.add(symbol.address(), name, &names);
-            }
-        }
-        if functions.stubs.is_empty() {
-            return None;
-        }
-        functions.add_imports(elf, &names);
         let sections: Vec<_> = elf.sections().filter(|section| section.kind() == SectionKind::Text).collect();
         if sections.iter().map(|section| section.size()).sum::<u64>() > MOST_CODE {
             return None;
         }
+        let names = Names::of(self.kernel);
+        let mut functions = Functions::default();
+        let is_stub = |name: &str| names.hold(name);
+        functions.stubs = addresses(elf, is_stub).map(|(address, _)| address).collect();
+        if functions.stubs.is_empty() {
+            let is_stub = |name: &str| names.hold_as_clang(name);
+            functions.stubs = addresses(elf, is_stub).map(|(address, _)| address).collect();
+        }
+        if functions.stubs.is_empty() {
+            return None;
+        }
+        for (address, name) in addresses(elf, is_runtime_symbol) {
+            functions.runtime.insert(address, launches(&readable(name)));
+        }
+        functions.add_imports(elf, &names);
         let mut sites = Vec::new();
         for section in sections {
             // The linker's own jumps are no calls of the program's.
@@ -69,6 +72,18 @@ impl ElfReader<Vec<u64>> for FindSites<'_> {
     }
 }
 
+/// The functions of a file whose names are `wanted`.
+fn addresses<'a, 'data, R: ReadRef<'data>>(
+    elf: &'a Elf<'data, R>,
+    wanted: impl Fn(&str) -> bool + 'a,
+) -> impl Iterator<Item = (u64, &'data str)> + 'a {
+    elf.symbols().chain(elf.dynamic_symbols()).filter_map(move |symbol| {
+        let name = symbol.name().ok()?;
+        let is_function = symbol.kind() == SymbolKind::Text && symbol.is_definition();
+        (is_function && wanted(name)).then_some((symbol.address(), name))
+    })
+}
+
 /// The functions that matter, by address; for those of other files, where the linker jumps to them.
 #[derive(Debug, Default)]
 struct Functions {
@@ -82,17 +97,6 @@ struct Functions {
 }
 
 impl Functions {
-    fn add(&mut self, address: u64, name: &str, names: &Names) {
-        if names.hold(name) {
-            self.stubs.insert(address);
-        } else if name.contains("cuda") {
-            let name = readable(name);
-            if is_runtime(&name) {
-                self.runtime.insert(address, launches(&name));
-            }
-        }
-    }
-
     /// Adds what is reached through the linker's tables.
     fn add_imports<'data, R: ReadRef<'data>>(&mut self, elf: &Elf<'data, R>, names: &Names) {
         for (slot, relocation) in elf.dynamic_relocations().into_iter().flatten() {
@@ -102,11 +106,8 @@ impl Functions {
             let Some(name) = symbol.ok().and_then(|symbol| symbol.name().ok()) else { continue };
             if names.hold(name) {
                 self.stub_slots.insert(slot);
-            } else if name.contains("cuda") {
-                let name = readable(name);
-                if is_runtime(&name) {
-                    self.runtime_slots.insert(slot, launches(&name));
-                }
+            } else if is_runtime_symbol(name) {
+                self.runtime_slots.insert(slot, launches(&readable(name)));
             }
         }
         for section in elf.sections() {

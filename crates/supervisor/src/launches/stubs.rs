@@ -16,6 +16,8 @@ pub(super) struct Names {
 }
 
 const STUB: &str = "__device_stub__";
+/// A part that compilers move away from a function.
+const COLD: &str = ".cold";
 
 impl Names {
     pub(super) fn of(kernel: &str) -> Names {
@@ -41,10 +43,14 @@ impl Names {
         if symbol == self.kernel || (symbol == self.internal && !symbol.is_empty()) {
             return true;
         }
-        if !symbol.contains(STUB) || symbol.ends_with(".cold") {
-            return false;
-        }
-        symbol.contains(&self.stub) || readable(symbol).replace(STUB, "") == self.readable
+        symbol.contains(&self.stub) && !symbol.ends_with(COLD)
+    }
+
+    /// Whether `symbol` is the stub that clang makes. Large libraries have thousands of stubs, and this takes longer.
+    pub(super) fn hold_as_clang(&self, symbol: &str) -> bool {
+        symbol.contains(STUB)
+            && !symbol.ends_with(COLD)
+            && readable(symbol).replace(STUB, "") == self.readable
     }
 }
 
@@ -64,6 +70,15 @@ pub(super) fn is_runtime(function: &str) -> bool {
     name.strip_prefix("cuda").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
 }
 
+/// Whether a symbol is a function of the CUDA runtime.
+pub(super) fn is_runtime_symbol(symbol: &str) -> bool {
+    // Most names with `cuda` in them are namespaces of libraries; only few are made readable.
+    let candidate = symbol
+        .match_indices("cuda")
+        .any(|(at, _)| symbol.as_bytes().get(at + 4).is_some_and(|next| next.is_ascii_uppercase()));
+    candidate && is_runtime(&readable(symbol))
+}
+
 /// Whether such a function launches a kernel whose address it is given.
 pub(super) fn launches(function: &str) -> bool {
     is_runtime(function) && function.contains("cudaLaunch")
@@ -76,7 +91,9 @@ mod tests {
     #[test]
     fn names_of_host_functions() {
         let check = |kernel: &str, symbol: &str, expected: bool| {
-            assert_eq!(Names::of(kernel).hold(symbol), expected, "{kernel} {symbol}");
+            let names = Names::of(kernel);
+            let held = names.hold(symbol) || names.hold_as_clang(symbol);
+            assert_eq!(held, expected, "{kernel} {symbol}");
         };
         check("_Z4oncePi", "_Z4oncePi", true);
         check("_Z4oncePi", "_Z23__device_stub__Z4oncePiPi", true);
