@@ -7,6 +7,7 @@
 #![allow(clippy::needless_range_loop, reason = "several rows are walked lane by lane, in step")]
 
 mod atomics;
+mod blocks;
 mod clock;
 mod copies;
 mod life;
@@ -30,6 +31,7 @@ use rustc_hash::FxHashMap;
 use standstill_findings::Rule;
 use standstill_kernel_ir::{Op, Scope};
 
+use blocks::Blocks;
 use clock::{Clock, Thread};
 pub(crate) use meetings::Meeting;
 pub(crate) use observe::{after, before};
@@ -63,6 +65,7 @@ struct Site {
 }
 
 /// What a block's threads have done.
+#[derive(Default)]
 struct BlockState {
     shadow: Shadow,
     warps: Vec<WarpState>,
@@ -71,6 +74,8 @@ struct BlockState {
     barriers: FxHashMap<u32, Clock>,
     arrived: Vec<(u32, u32, u32)>,
     hints: Vec<sync::Hint>,
+    /// Copies that nobody may have waited for were begun.
+    copies: bool,
     /// What threads knew at wide fences of theirs; the second since the last barrier. A fence before a barrier
     /// serves the thread that sets a flag behind it.
     fenced: [Option<Clock>; 2],
@@ -103,7 +108,7 @@ pub(crate) struct Race {
     cluster: [u32; 3],
     grid: [u32; 3],
     now: u32,
-    blocks: FxHashMap<u32, BlockState>,
+    blocks: Blocks,
     /// Shadows of blocks that have ended, for others.
     spare: Vec<Shadow>,
     global: Shadow,
@@ -161,7 +166,7 @@ impl Race {
             cluster,
             grid,
             now: 1,
-            blocks: FxHashMap::default(),
+            blocks: Blocks::default(),
             spare: Vec::new(),
             global: Shadow::default(),
             sites: Vec::new(),
@@ -197,27 +202,33 @@ impl Race {
 
     /// The state of a block, made when it is first seen.
     fn block(&mut self, index: u32) -> &mut BlockState {
-        let (warps, threads) = (self.warps, self.threads);
-        let (now, spare) = (&mut self.now, &mut self.spare);
-        self.blocks.entry(index).or_insert_with(|| {
-            *now += 1;
-            let clock = Arc::new(Clock::new(index, warps));
-            let warp = |warp: u32| WarpState::new(&clock, (threads - warp * 32).min(32), *now);
-            BlockState {
-                shadow: spare.pop().unwrap_or_default(),
-                warps: (0..warps).map(warp).collect(),
-                barriers: FxHashMap::default(),
-                arrived: Vec::new(),
-                hints: Vec::new(),
-                fenced: [None, None],
-                read_before: Vec::new(),
-            }
+        if !self.blocks.is_at(index) {
+            let state = self.begin(index);
+            self.blocks.insert(index, state);
+        }
+        self.blocks.current()
+    }
+
+    #[cold]
+    fn begin(&mut self, index: u32) -> Box<BlockState> {
+        self.now += 1;
+        let clock = Arc::new(Clock::new(index, self.warps));
+        let warp = |warp: u32| WarpState::new(&clock, (self.threads - warp * 32).min(32), self.now);
+        Box::new(BlockState {
+            shadow: self.spare.pop().unwrap_or_default(),
+            warps: (0..self.warps).map(warp).collect(),
+            barriers: FxHashMap::default(),
+            arrived: Vec::new(),
+            hints: Vec::new(),
+            fenced: [None, None],
+            read_before: Vec::new(),
+            copies: false,
         })
     }
 
     /// Forgets a block that has ended.
     pub(crate) fn forget(&mut self, index: u32) {
-        if let Some(mut state) = self.blocks.remove(&index) {
+        if let Some(mut state) = self.blocks.remove(index) {
             state.shadow.clear();
             self.spare.push(state.shadow);
         }

@@ -128,7 +128,13 @@ impl Clock {
         self.own.warps.iter().find(|(at, _)| *at == warp).map_or(0, |(_, known)| known.all)
     }
 
-    /// Whether nothing is known but of whole blocks' pasts.
+    /// Whether nothing is known but what all threads of the own block did up to a time.
+    #[inline(always)]
+    pub(super) fn knows_only_its_block(&self) -> bool {
+        self.others.is_none() && self.own.warps.is_empty()
+    }
+
+    /// Whether nothing is known of other blocks, nor of copies.
     pub(super) fn is_plain(&self) -> bool {
         self.others.is_none() && self.own.warps.iter().all(|(warp, _)| *warp != self.copies)
     }

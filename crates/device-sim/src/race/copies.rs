@@ -18,6 +18,12 @@ pub(super) struct Copies {
     groups: VecDeque<Vec<Piece>>,
 }
 
+impl Copies {
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty() && self.groups.iter().all(Vec::is_empty)
+    }
+}
+
 /// Where a copy writes, and what it left in the shadow.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
@@ -167,6 +173,7 @@ impl Race {
                         continue;
                     };
                     let copier = self.copier(core.place.block, barrier);
+                    self.block(core.place.block).copies = true;
                     let time = self.tick();
                     let mark = Mark { thread: self.number(copier), time, site };
                     self.range(memory, address, bytes, &issuer, mark, true);

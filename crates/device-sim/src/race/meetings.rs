@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::clock::Clock;
+use super::threads::WarpState;
 use super::{BlockState, Race};
 
 /// What happened at the barriers of a block.
@@ -78,6 +79,7 @@ impl Race {
             let time = self.next_time(block);
             let before = time - 1;
             let warps = self.warps;
+            let alone = self.cluster == [1; 3] && self.life.is_empty();
             let state = self.block(block);
             match meeting {
                 Meeting::Arrived { id, warp, mask, waits } => {
@@ -94,6 +96,10 @@ impl Race {
                     let plain = whole && !state.barriers.contains_key(&id) && state.knows_only_blocks();
                     let joined = if plain {
                         state.arrived.retain(|(at, ..)| *at != id);
+                        if alone && !state.copies && !state.warps.iter().any(WarpState::copies) {
+                            // All that was there is behind all that can still come.
+                            state.shadow.clear();
+                        }
                         Clock::of_block(block, warps, before)
                     } else {
                         state.join_arrived(id);

@@ -39,8 +39,9 @@ pub(crate) fn before(core: &mut Core<'_>, op: &Micro, position: usize) -> bool {
     let plan = race.plan(core, position);
     match plan.what {
         What::Nothing => {}
-        What::Load => race.elements(core, op, position, &plan, false),
-        What::Store => race.elements(core, op, position, &plan, true),
+        // Compiled for the vector instructions of newer processors as well.
+        What::Load => core.arch.dispatch(|| race.elements(core, op, position, &plan, false)),
+        What::Store => core.arch.dispatch(|| race.elements(core, op, position, &plan, true)),
         What::Atomic(operation) => race.atomic(core, op, position, &plan, operation),
         What::Other => race.before(core, op, position),
     }
@@ -169,6 +170,7 @@ impl Race {
     }
 
     /// Plain and strong loads and stores: one element of each lane.
+    #[inline(always)]
     fn elements(&mut self, core: &mut Core<'_>, op: &Micro, position: usize, plan: &Plan, write: bool) {
         let access = &plan.access;
         let at = addresses(core, op);
@@ -179,9 +181,23 @@ impl Race {
         let (block, warp) = (core.place.block, core.place.warp);
         let place = (block, warp);
         let together = !plan.noted && self.warp_touches(place, plan, (&at, active), write);
-        if together && access.order == Order::Weak {
-            return;
+        if !together || access.order != Order::Weak {
+            self.lanes_access(core, position, plan, (&at, active), (write, together));
         }
+    }
+
+    /// What is to be done for each lane: all, or only what comes of order.
+    #[inline(never)]
+    fn lanes_access(
+        &mut self,
+        core: &Core<'_>,
+        position: usize,
+        plan: &Plan,
+        (at, active): (&[u64; LANES], u32),
+        (write, together): (bool, bool),
+    ) {
+        let access = &plan.access;
+        let (block, warp) = (core.place.block, core.place.warp);
         let site = if write { plan.writes } else { plan.reads };
         for lane in lanes(active) {
             let Some((memory, address)) = self.memory(block, access.space, at[lane]) else { continue };

@@ -146,7 +146,7 @@ impl Race {
             (false, true) => (other, mark, old.site),
             _ => return None,
         };
-        let state = self.blocks.get_mut(&reader.block)?.warps.get_mut(reader.warp as usize)?;
+        let state = self.blocks.get_mut(reader.block)?.warps.get_mut(reader.warp as usize)?;
         if state.lanes.is_empty() {
             return None;
         }

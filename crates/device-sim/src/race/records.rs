@@ -30,6 +30,31 @@ pub(super) struct Record {
     pub(super) site: u32,
     /// The word of others who read as well, its lane counted from this one's.
     pub(super) rest: u32,
+    /// Of it and the rest: which warps there are, by the low bits of their numbers, the oldest time, how many.
+    those: u32,
+    oldest: u32,
+    count: u32,
+}
+
+impl Record {
+    /// Counts itself alone.
+    fn counted(self) -> Record {
+        Record { rest: 0, those: 1 << (self.warp & 31), oldest: self.time, count: 1, ..self }
+    }
+
+    /// Puts a rest behind it, whose first record this is.
+    fn in_front_of(self, first: &Record, rest: u32) -> Record {
+        if rest == 0 {
+            return self;
+        }
+        Record {
+            rest,
+            those: self.those | first.those,
+            oldest: self.oldest.min(first.oldest),
+            count: self.count + first.count,
+            ..self
+        }
+    }
 }
 
 /// A record and the lane that its lanes are counted from.
@@ -62,6 +87,8 @@ pub(super) struct Party {
     /// Up to when everything of the block's threads, and of the warp's, is behind.
     pub(super) floor: u32,
     pub(super) warp_floor: u32,
+    /// Nothing is known but what all of the block did up to the floor.
+    pub(super) plain: bool,
     /// What all threads of the block have behind them concerns nobody any more: the memory is theirs alone.
     pub(super) settled: bool,
 }
@@ -141,6 +168,11 @@ impl Records {
         self.all.get((word >> 5) as usize).copied().unwrap_or_default()
     }
 
+    /// A record like one, of another time.
+    pub(super) fn with_time(&mut self, record: Record, time: u32) -> u32 {
+        self.changed(Record { time, oldest: record.oldest.min(time), ..record })
+    }
+
     fn push(&mut self, record: Record) -> u32 {
         if let Some(index) = self.free.pop() {
             if let Some(place) = self.all.get_mut(index as usize) {
@@ -155,12 +187,13 @@ impl Records {
     /// The record of lanes alone.
     #[inline]
     pub(super) fn alone(&mut self, party: &Party, lanes: u32) -> u32 {
-        self.changed(Record { warp: party.warp, time: party.time, lanes, site: party.site, rest: 0 })
+        let Party { warp, time, site, .. } = *party;
+        self.changed(Record { warp, time, lanes, site, ..Record::default() }.counted())
     }
 
     /// A record like this; the newest is used again.
     #[inline]
-    pub(super) fn changed(&mut self, record: Record) -> u32 {
+    fn changed(&mut self, record: Record) -> u32 {
         if self.last != 0 && self.all.get(self.last as usize) == Some(&record) {
             return self.last;
         }
@@ -208,6 +241,11 @@ impl Records {
         (old, lane, lanes): (u32, u32, u32),
         behind: impl Fn(Entry) -> bool,
     ) -> u32 {
+        let first = self.of(old);
+        let others_only = first.those >> (party.warp & 31) & 1 == 0;
+        if others_only && party.plain && first.oldest > party.floor && first.count < MOST_READERS as u32 {
+            return self.before(party, lanes, counted_from(old, lane)) << 5;
+        }
         let mut kept = Kept::new();
         let mut mine = lanes;
         let mut changed = false;
@@ -241,14 +279,24 @@ impl Records {
         if rest == 0 {
             return self.alone(party, mine) << 5;
         }
-        let record = Record { warp: party.warp, time: party.time, lanes: mine, site: party.site, rest };
-        self.push(record) << 5
+        self.before(party, mine, rest) << 5
+    }
+
+    /// The record of lanes with a rest.
+    fn before(&mut self, party: &Party, lanes: u32, rest: u32) -> u32 {
+        let Party { warp, time, site, .. } = *party;
+        let record = Record { warp, time, lanes, site, ..Record::default() };
+        let record = record.counted().in_front_of(&self.of(rest), rest);
+        self.push(record)
     }
 
     /// A word of these records, whose lanes are counted from that of the word.
     fn chain(&mut self, mut kept: Kept) -> u32 {
         kept.truncate(MOST_READERS - 1);
-        kept.iter().rev().fold(0, |rest, record| self.push(Record { rest, ..*record }) << 5)
+        kept.iter().rev().fold(0, |rest, record| {
+            let record = record.counted().in_front_of(&self.of(rest), rest);
+            self.push(record) << 5
+        })
     }
 
     /// The words of a piece's writes and reads after a strong write of a lane, which others may meet unordered: what
@@ -280,8 +328,7 @@ impl Records {
             }
         }
         let rest = self.chain(kept);
-        let record = Record { warp: party.warp, time: party.time, lanes: 1, site: party.site, rest };
-        let write = if rest == 0 { self.alone(party, 1) } else { self.push(record) };
+        let write = if rest == 0 { self.alone(party, 1) } else { self.before(party, 1, rest) };
         let mut kept = Kept::new();
         for (record, at) in self.entries(reads) {
             if !is_over((record, at), false) {

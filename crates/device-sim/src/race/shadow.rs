@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::UNDER_WAY;
 pub(crate) use super::records::NOBODY;
-use super::records::{Entry, Memo, OBSERVER, Party, Record, Records, STRONG, marks};
+use super::records::{Entry, Memo, OBSERVER, Party, Records, STRONG, marks};
 
 /// Bytes of a page.
 const PAGE: u64 = 1024;
@@ -31,11 +31,19 @@ impl Mark {
 struct Page {
     words: Vec<u32>,
     shift: u32,
+    /// When the words were last known to be of now; see [`Shadow::clear`].
+    era: u32,
 }
 
 impl Page {
-    fn new() -> Page {
-        Page { words: vec![0; 2 * (PAGE / PIECE) as usize], shift: 2 }
+    fn new(era: u32) -> Page {
+        Page { words: vec![0; 2 * (PAGE / PIECE) as usize], shift: 2, era }
+    }
+
+    #[cold]
+    fn empty(&mut self, era: u32) {
+        self.words.fill(0);
+        self.era = era;
     }
 
     fn by_bytes(&mut self) {
@@ -89,14 +97,13 @@ pub(crate) struct Shadow {
     pages: Vec<Page>,
     records: Records,
     last: Option<(u64, u32)>,
+    era: u32,
 }
 
 impl Shadow {
-    /// Forgets all, and keeps its room.
+    /// Forgets all, and keeps its room. Pages are emptied when somebody comes to them again.
     pub(super) fn clear(&mut self) {
-        for page in &mut self.pages {
-            page.words.fill(0);
-        }
+        self.era = self.era.wrapping_add(1);
         self.records.clear();
     }
 
@@ -120,7 +127,7 @@ impl Shadow {
             Some(page) if *page != u32::MAX => *page,
             Some(page) => {
                 *page = fresh;
-                self.pages.push(Page::new());
+                self.pages.push(Page::new(self.era));
                 fresh
             }
             None => 0,
@@ -130,12 +137,15 @@ impl Shadow {
     }
 
     /// The cells of `bytes` bytes at an address, up to the end of the page.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn range(&mut self, address: u64, bytes: u64) -> Range {
         let page = self.page(address / PAGE);
         let offset = address % PAGE;
         let mut shift = 2;
         if let Some(of) = self.pages.get_mut(page as usize) {
+            if of.era != self.era {
+                of.empty(self.era);
+            }
             if !(offset | bytes).is_multiple_of(PIECE) {
                 of.by_bytes();
             }
@@ -146,7 +156,7 @@ impl Shadow {
     }
 
     /// How many elements from an address on, each of so many bytes, lie in one page and take one cell each.
-    #[inline]
+    #[inline(always)]
     pub(super) fn row(&mut self, address: u64, bytes: u64, count: usize) -> (Range, usize) {
         let fit = ((PAGE - address % PAGE) / bytes).max(1).min(count as u64);
         let range = self.range(address, fit * bytes);
@@ -193,7 +203,7 @@ impl Shadow {
             if let Some((record, lane)) = found
                 && marks((record, lane)).next() == Some(old)
             {
-                *word = self.records.changed(Record { time, ..record }) << 5 | lane;
+                *word = self.records.with_time(record, time) << 5 | lane;
             }
         }
     }
@@ -202,13 +212,14 @@ impl Shadow {
     #[inline]
     pub(super) fn tidy(&mut self) {
         if self.records.are_many() {
-            self.records.keep(self.pages.iter().flat_map(|page| &page.words));
+            let now = self.era;
+            self.records.keep(self.pages.iter().filter(|page| page.era == now).flat_map(|page| &page.words));
         }
     }
 
     /// Checks an access against what was there before, and remembers it. `behind` says whether what a mark stands
     /// for is behind a lane.
-    #[inline]
+    #[inline(always)]
     pub(super) fn touch(
         &mut self,
         range: Range,
@@ -287,6 +298,7 @@ impl<F: Fn(Mark, u32) -> bool> Touch<'_, '_, F> {
     }
 
     /// Words that stand each for itself.
+    #[inline(never)]
     fn each(mut self, writes: &mut [u32], reads: &mut [u32], leaders: &[u32], met: &mut Vec<Clash>) {
         for ((write, read), &leader) in writes.iter_mut().zip(reads).zip(leaders) {
             if !self.are_fine(*write, leader) {

@@ -94,7 +94,7 @@ impl Race {
             && !actor.is_behind(mark, self.warps)
         {
             let writer = thread_of(mark.thread, self.warps);
-            let of = self.blocks.get(&writer.block).and_then(|state| state.warps.get(writer.warp as usize));
+            let of = self.blocks.get(writer.block).and_then(|state| state.warps.get(writer.warp as usize));
             let clock = of.map(|of| Arc::clone(of.clock(writer.lane as usize)));
             let clock = clock.unwrap_or_else(|| Arc::new(Clock::new(writer.block, self.warps)));
             self.hint(own, Rule::MissingRelease, mark.site, &clock, Some(mark), site);
@@ -231,7 +231,7 @@ impl Race {
             hint.clock.of(thread) >= old.time
                 || hint.writer.is_some_and(|mark| mark.thread == old.thread && old.time <= mark.time)
         };
-        let hints = &self.blocks.get(&block)?.hints;
+        let hints = &self.blocks.get(block)?.hints;
         let order = [Rule::ScopeTooNarrow, Rule::MissingAcquire, Rule::MissingRelease];
         order.iter().find_map(|&rule| {
             let found = hints.iter().rev().filter(|hint| hint.rule == rule).find(covers)?;

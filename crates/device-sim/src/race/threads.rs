@@ -79,6 +79,11 @@ impl WarpState {
         self.lanes.iter().any(|lane| lane.fence.is_some())
     }
 
+    /// Whether copies of a lane are under way.
+    pub(super) fn copies(&self) -> bool {
+        self.lanes.iter().any(|lane| !lane.copies.is_empty())
+    }
+
     /// What is known together by lanes, with their own past.
     pub(super) fn joined(&self, warp: u32, mask: u32, into: Option<Clock>) -> Option<Clock> {
         let mask = mask & self.mask;

@@ -37,7 +37,7 @@ impl Together<'_> {
     }
 
     /// The accesses of a warp whose addresses lie as they did before.
-    #[inline]
+    #[inline(always)]
     fn rows(&mut self, shape: &Shape, base: u64, bytes: u64) {
         let unit = unit(bytes);
         for row in &shape.rows {
@@ -79,7 +79,7 @@ impl Together<'_> {
 impl Race {
     /// Does something with the shadow of a memory as lanes of a warp that know the same as `lane`, and tells of what
     /// was found.
-    #[inline]
+    #[inline(always)]
     pub(super) fn together(
         &mut self,
         (block, warp, lane): (u32, u32, usize),
@@ -104,7 +104,7 @@ impl Race {
             }
             Memory::Global => {
                 self.block(block);
-                let known = self.blocks.get(&block).and_then(|state| state.warps.get(warp as usize));
+                let known = self.blocks.get(block).and_then(|state| state.warps.get(warp as usize));
                 let Some(of) = known else { return };
                 run(&mut self.global, of.clock(lane), (thread, of.time, warps, false), what, act)
             }
@@ -134,7 +134,7 @@ impl Race {
     }
 
     /// A warp's accesses where its lanes know the same; false when they must be looked at one by one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn warp_touches(
         &mut self,
         (block, warp): (u32, u32),
@@ -144,7 +144,7 @@ impl Race {
     ) -> bool {
         let space = plan.access.space;
         let first = active.trailing_zeros() as usize % LANES;
-        let alike = self.blocks.get(&block).and_then(|state| state.warps.get(warp as usize));
+        let alike = self.blocks.get(block).and_then(|state| state.warps.get(warp as usize));
         if !alike.is_some_and(|warp| warp.knows_alike()) || !self.life.is_empty() {
             return false;
         }
@@ -176,6 +176,7 @@ impl Race {
     }
 
     /// The same, lane by lane; false when they access several memories.
+    #[inline(never)]
     fn lanes_touch(
         &mut self,
         (block, warp): (u32, u32),
@@ -242,7 +243,7 @@ impl Race {
 }
 
 /// A thread's block and warp, with what its accesses leave: warp, time and site.
-#[inline]
+#[inline(always)]
 fn party(
     clock: &Clock,
     thread: Thread,
@@ -251,11 +252,21 @@ fn party(
 ) -> Party {
     let floor = clock.floor();
     let warp_floor = clock.warp_floor(thread.warp).max(floor);
-    Party { warp, time, site, first_warp: thread.block * (warps + 1), warps, floor, warp_floor, settled }
+    Party {
+        warp,
+        time,
+        site,
+        first_warp: thread.block * (warps + 1),
+        warps,
+        floor,
+        warp_floor,
+        plain: clock.knows_only_its_block(),
+        settled,
+    }
 }
 
 /// Acts on a shadow for a lane.
-#[inline]
+#[inline(always)]
 fn run(
     shadow: &mut Shadow,
     clock: &Clock,
