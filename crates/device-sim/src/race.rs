@@ -76,11 +76,8 @@ struct BlockState {
     hints: Vec<sync::Hint>,
     /// Copies that nobody may have waited for were begun.
     copies: bool,
-    /// What threads knew at wide fences of theirs; the second since the last barrier. A fence before a barrier
-    /// serves the thread that sets a flag behind it.
-    fenced: [Option<Clock>; 2],
-    /// What was read before a barrier, for fences behind it.
-    read_before: Vec<(Arc<Clock>, u32, Scope)>,
+    /// What fences and strong reads before a barrier have to give to those who pass it.
+    carried: FxHashMap<u32, meetings::Carried>,
 }
 
 /// A fault that was found.
@@ -220,8 +217,7 @@ impl Race {
             barriers: FxHashMap::default(),
             arrived: Vec::new(),
             hints: Vec::new(),
-            fenced: [None, None],
-            read_before: Vec::new(),
+            carried: FxHashMap::default(),
             copies: false,
         })
     }

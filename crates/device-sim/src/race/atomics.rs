@@ -89,8 +89,7 @@ impl Race {
             return false;
         }
         let state = self.block(block);
-        let fences = state.fenced.iter().any(Option::is_some)
-            || state.warps.get(warp as usize).is_none_or(|warp| warp.has_fences());
+        let fences = state.warps.get(warp as usize).is_none_or(|warp| warp.has_fences());
         let Some(whole) = core.code.operations.get(op.x as usize) else { return false };
         if fences {
             return false;

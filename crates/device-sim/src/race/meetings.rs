@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use super::clock::Clock;
-use super::threads::WarpState;
+use crate::exec::core::lanes;
+use standstill_kernel_ir::Scope;
+
+use super::threads::{Pending, WarpState};
 use super::{BlockState, Race};
 
 /// What happened at the barriers of a block.
@@ -22,22 +25,65 @@ pub(crate) struct ClusterState {
     opened: Option<Arc<Clock>>,
 }
 
+/// Most strong reads that a barrier carries.
+const MOST_CARRIED: usize = 64;
+
+/// What a barrier carries from those before it to those behind it.
+#[derive(Debug, Default)]
+pub(crate) struct Carried {
+    /// What was known at wide fences, and the newest clock in there.
+    fences: Option<Clock>,
+    last: Option<Arc<Clock>>,
+    reads: Vec<Pending>,
+}
+
+impl Carried {
+    fn add_fence(&mut self, clock: &Arc<Clock>) {
+        if self.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, clock)) {
+            return;
+        }
+        match &mut self.fences {
+            Some(known) => known.join(clock),
+            known => *known = Some(Clock::clone(clock)),
+        }
+        self.last = Some(Arc::clone(clock));
+    }
+}
+
 impl BlockState {
     /// Fences before a barrier, and strong reads before it, serve behind it as well.
-    fn carry_fences(&mut self, warp: u32, mask: u32) {
-        if let Some(newer) = self.fenced[1].take() {
-            match &mut self.fenced[0] {
-                Some(older) => older.join(&newer),
-                older => *older = Some(newer),
+    fn carry_from(&mut self, id: u32, warp: u32, mask: u32) {
+        let Some(of) = self.warps.get(warp as usize).filter(|of| !of.lanes.is_empty()) else { return };
+        for lane in lanes(mask) {
+            let Some(lane) = of.lanes.get(lane) else { continue };
+            let wide = lane.fence.as_ref().filter(|(_, scope, _)| *scope >= Scope::Gpu);
+            for clock in wide.map(|(clock, ..)| clock).into_iter().chain(&lane.past) {
+                self.carried.entry(id).or_default().add_fence(clock);
+            }
+            if !lane.pending.is_empty() {
+                let reads = &mut self.carried.entry(id).or_default().reads;
+                reads.extend(lane.pending.iter().cloned());
+                reads.dedup_by(|one, two| Arc::ptr_eq(&one.0, &two.0));
+                reads.truncate(MOST_CARRIED);
             }
         }
-        let Some(of) = self.warps.get(warp as usize) else { return };
-        for (lane, _) in of.lanes.iter().zip(0..32).filter(|(_, at)| mask >> at & 1 != 0) {
-            for entry in lane.pending.iter().take(16) {
-                if self.read_before.len() > 64 {
-                    self.read_before.remove(0);
+    }
+
+    fn carry_to(&mut self, id: u32, waiting: &[(u32, u32)]) {
+        let Some(Carried { fences, reads, .. }) = self.carried.remove(&id) else { return };
+        let fences = fences.map(Arc::new);
+        for &(warp, mask) in waiting {
+            let Some(of) = self.warps.get_mut(warp as usize) else { continue };
+            for lane in lanes(mask) {
+                let lane = of.lane(lane);
+                if fences.is_some() {
+                    lane.past.clone_from(&fences);
                 }
-                self.read_before.push(entry.clone());
+                for read in &reads {
+                    if !lane.pending.iter().any(|known| Arc::ptr_eq(&known.0, &read.0)) {
+                        lane.pending.push(read.clone());
+                    }
+                }
             }
         }
     }
@@ -83,7 +129,7 @@ impl Race {
             let state = self.block(block);
             match meeting {
                 Meeting::Arrived { id, warp, mask, waits } => {
-                    state.carry_fences(warp, mask);
+                    state.carry_from(id, warp, mask);
                     state.arrived.push((id, warp, mask));
                     if !waits {
                         state.join_arrived(id);
@@ -110,6 +156,7 @@ impl Race {
                         joined
                     };
                     let joined = Arc::new(joined);
+                    state.carry_to(id, &waiting);
                     for (warp, mask) in waiting {
                         let Some(of) = state.warps.get_mut(warp as usize) else { continue };
                         // Who waits knew all that before it arrived, so nothing is lost.
@@ -149,7 +196,7 @@ impl Race {
     /// Lanes passed the cluster's barrier.
     pub(crate) fn cluster_passed(&mut self, cluster: u32, block: u32, warp: u32, mask: u32) {
         let Some(opened) = self.clusters.get(&cluster).and_then(|state| state.opened.clone()) else { return };
-        for lane in crate::exec::core::lanes(mask) {
+        for lane in lanes(mask) {
             self.learn(block, warp, lane, &opened);
         }
     }

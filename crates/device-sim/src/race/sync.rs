@@ -9,6 +9,7 @@ use standstill_kernel_ir::{Order, Scope};
 
 use super::clock::Clock;
 use super::shadow::Mark;
+use super::threads::Pending;
 use super::{Actor, Race, thread_of};
 
 /// Several blocks.
@@ -25,6 +26,8 @@ pub(crate) struct Variable {
 #[derive(Debug, Clone)]
 struct Released {
     block: u32,
+    /// The thread, where it is one.
+    thread: u32,
     scope: Scope,
     clock: Arc<Clock>,
     site: u32,
@@ -39,6 +42,27 @@ pub(super) struct Hint {
     /// The writer itself, whose past up to a time it would know.
     writer: Option<Mark>,
     reader: u32,
+}
+
+impl Variable {
+    fn release(&mut self, new: Released) {
+        let wide = new.scope >= Scope::Gpu;
+        let same = |entry: &&mut Released| entry.scope == new.scope && (wide || entry.block == new.block);
+        let Some(entry) = self.released.iter_mut().find(same) else {
+            self.released.push(new);
+            return;
+        };
+        if entry.block != new.block {
+            entry.block = MANY;
+        }
+        if entry.thread != new.thread {
+            entry.thread = MANY;
+        }
+        let mut joined = Clock::clone(&new.clock);
+        joined.join(&entry.clock);
+        entry.clock = Arc::new(joined);
+        entry.site = new.site;
+    }
 }
 
 fn releases(order: Order) -> bool {
@@ -113,50 +137,31 @@ impl Race {
         let own = actor.thread.block;
         let lane = actor.thread.lane as usize;
         let time = self.tick();
-        let past = self.block(own).fenced[0].clone();
         let Some(state) = self.block(own).warps.get_mut(actor.thread.warp as usize) else { return };
-        let released = if releases(order) {
+        let mut released: SmallVec<[(Arc<Clock>, Scope, u32); 2]> = SmallVec::new();
+        if releases(order) {
             let mut clock = Clock::clone(state.clock(lane));
             clock.raise(actor.thread, actor.time);
-            Some((Arc::new(clock), scope, site))
-        } else {
-            let fence = if state.lanes.is_empty() { None } else { state.lane(lane).fence.clone() };
-            let own = fence.map(|(clock, of, site)| (clock, of.min(scope), site));
-            match (own, past) {
-                (Some((clock, of, site)), Some(past)) if of >= Scope::Gpu => {
-                    let mut all = Clock::clone(&clock);
-                    all.join(&past);
-                    Some((Arc::new(all), of, site))
-                }
-                (_, Some(past)) => Some((Arc::new(past), scope, site)),
-                (own, None) => own,
-            }
-        };
+            released.push((Arc::new(clock), scope, site));
+        } else if let Some(lane) = state.lanes.get(lane) {
+            released.extend(lane.fence.clone().map(|(clock, of, site)| (clock, of.min(scope), site)));
+            released.extend(lane.past.clone().map(|clock| (clock, scope, site)));
+        }
         // What comes after is not what was there before.
         state.time = time;
-        let Some((clock, scope, site)) = released else {
-            if !rmw {
-                self.variables.remove(&key);
-            }
+        if released.is_empty() && !self.variables.contains_key(&key) {
             return;
-        };
+        }
         let variable = self.variables.entry(key).or_default();
         if !rmw {
-            variable.released.clear();
+            // A release of this thread goes on (ISA, «Release and Acquire Patterns»).
+            variable.released.retain(|entry| entry.thread == actor.number);
         }
-        let wide = scope >= Scope::Gpu;
-        let same = |entry: &&mut Released| entry.scope == scope && (wide || entry.block == own);
-        match variable.released.iter_mut().find(same) {
-            Some(entry) => {
-                if entry.block != own {
-                    entry.block = MANY;
-                }
-                let mut joined = Clock::clone(&clock);
-                joined.join(&entry.clock);
-                entry.clock = Arc::new(joined);
-                entry.site = site;
-            }
-            None => variable.released.push(Released { block: own, scope, clock, site }),
+        for (clock, scope, site) in released {
+            variable.release(Released { block: own, thread: actor.number, scope, clock, site });
+        }
+        if variable.released.is_empty() {
+            self.variables.remove(&key);
         }
     }
 
@@ -166,11 +171,9 @@ impl Race {
         let (warp, lane) = (actor.thread.warp, actor.thread.lane as usize);
         let time = self.tick();
         let Some(state) = self.block(own).warps.get_mut(warp as usize) else { return };
-        let mut pending = std::mem::take(&mut state.lane(lane).pending);
-        pending.extend(self.block(own).read_before.iter().cloned());
-        let Some(state) = self.block(own).warps.get_mut(warp as usize) else { return };
+        let pending = std::mem::take(&mut state.lane(lane).pending);
         let mut clock = Clock::clone(state.clock(lane));
-        let mut narrow: SmallVec<[Arc<Clock>; 2]> = SmallVec::new();
+        let mut narrow: SmallVec<[Pending; 2]> = SmallVec::new();
         let mut learned = false;
         for (what, block, read) in pending {
             let other = if block == MANY { own } else { block };
@@ -178,7 +181,7 @@ impl Race {
                 clock.join(&what);
                 learned = true;
             } else {
-                narrow.push(what);
+                narrow.push((what, block, read));
             }
         }
         let Some(state) = self.block(own).warps.get_mut(warp as usize) else { return };
@@ -186,15 +189,12 @@ impl Race {
             state.set_clock(1 << lane, &Arc::new(clock.clone()));
         }
         clock.raise(actor.thread, actor.time);
-        state.lane(lane).fence = Some((Arc::new(clock.clone()), scope, site));
+        let of = state.lane(lane);
+        of.fence = Some((Arc::new(clock), scope, site));
+        // Another fence may reach further.
+        of.pending.clone_from(&narrow);
         state.time = time;
-        if scope >= Scope::Gpu {
-            match &mut self.block(own).fenced[1] {
-                Some(known) => known.join(&clock),
-                known => *known = Some(clock),
-            }
-        }
-        for what in narrow {
+        for (what, ..) in narrow {
             self.hint(own, Rule::ScopeTooNarrow, site, &what, None, site);
         }
     }

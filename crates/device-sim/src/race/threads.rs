@@ -23,14 +23,20 @@ pub(super) struct WarpState {
     pub(super) lanes: Vec<LaneState>,
 }
 
+/// What a strong read has shown: what the writer knew, its block, the scope of the read.
+pub(super) type Pending = (Arc<Clock>, u32, Scope);
+
 /// What only some lanes have.
 #[derive(Debug, Default)]
 pub(super) struct LaneState {
     /// What the lane knew at its last fence, with the fence's scope and place.
     pub(super) fence: Option<(Arc<Clock>, Scope, u32)>,
+    /// What others of the block knew at wide fences before barriers that the lane has passed: such a fence serves
+    /// whoever sets a flag behind the barrier.
+    pub(super) past: Option<Arc<Clock>>,
     /// What strong reads have shown and no fence has taken yet: the writers' knowledge, the block where one wrote
     /// it alone, and the scope of the read.
-    pub(super) pending: SmallVec<[(Arc<Clock>, u32, Scope); 2]>,
+    pub(super) pending: SmallVec<[Pending; 2]>,
     pub(super) copies: Copies,
     /// The last wait at an mbarrier that ended: where it is, phases that it had then, and the wait.
     pub(super) waited: Option<(Memory, u64, u32, u32)>,
@@ -74,9 +80,9 @@ impl WarpState {
         self.clocks.len() == 1
     }
 
-    /// Whether a lane has passed a fence.
+    /// Whether a fence serves a lane.
     pub(super) fn has_fences(&self) -> bool {
-        self.lanes.iter().any(|lane| lane.fence.is_some())
+        self.lanes.iter().any(|lane| lane.fence.is_some() || lane.past.is_some())
     }
 
     /// Whether copies of a lane are under way.

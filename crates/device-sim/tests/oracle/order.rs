@@ -17,6 +17,8 @@ pub(crate) struct Trace {
     threads: Vec<Vec<usize>>,
     /// Bits of those that are before.
     before: Vec<Vec<u64>>,
+    /// The same by the order of threads and the barriers of blocks alone.
+    met: Vec<Vec<u64>>,
     /// Who has seen what each write left, or what came from it by way of atomics.
     seen: Vec<Vec<usize>>,
 }
@@ -42,6 +44,7 @@ impl Trace {
             owner: Vec::new(),
             threads: Vec::new(),
             before: Vec::new(),
+            met: Vec::new(),
             seen: Vec::new(),
         };
         for events in threads {
@@ -51,8 +54,14 @@ impl Trace {
             trace.owner.extend(events.iter().map(|_| trace.threads.len() - 1));
             trace.events.extend(events);
         }
-        let edges = trace.edges(&value);
-        trace.close(&edges);
+        let mut edges = trace.barriers(true);
+        for events in &trace.threads {
+            edges.extend(events.windows(2).map(|pair| (pair[0], pair[1])));
+        }
+        trace.met = trace.close(&edges);
+        edges.extend(trace.barriers(false));
+        edges.extend(trace.synchronisation(&value));
+        trace.before = trace.close(&edges);
         trace
     }
 
@@ -95,13 +104,9 @@ impl Trace {
         }
     }
 
-    /// What orders one event directly before another.
-    fn edges(&mut self, value: &impl Fn(u64) -> u32) -> Vec<(usize, usize)> {
+    /// Which release patterns acquire patterns synchronise with.
+    fn synchronisation(&mut self, value: &impl Fn(u64) -> u32) -> Vec<(usize, usize)> {
         let mut edges = Vec::new();
-        for events in &self.threads {
-            edges.extend(events.windows(2).map(|pair| (pair[0], pair[1])));
-        }
-        edges.extend(self.barriers());
         // Who wrote what the flags' readers have seen.
         let mut writers = BTreeMap::new();
         for (event, index) in self.events.iter().zip(0..) {
@@ -158,6 +163,11 @@ impl Trace {
                 _ => {}
             }
         }
+        found.extend(
+            self.fences()
+                .filter(|&(fence, scope)| scope >= Scope::Gpu && self.have_met(fence, write))
+                .map(|(fence, _)| fence),
+        );
         found
     }
 
@@ -179,14 +189,31 @@ impl Trace {
                 _ => {}
             }
         }
+        found.extend(self.fences().filter(|&(fence, _)| self.have_met(read, fence)).map(|(fence, _)| fence));
         found
     }
 
+    fn fences(&self) -> impl Iterator<Item = (usize, Scope)> {
+        self.events.iter().zip(0..).filter_map(|(event, index)| match event.what {
+            What::Fence(scope) => Some((index, scope)),
+            _ => None,
+        })
+    }
+
+    /// Whether events of two threads lie before and behind barriers of their block. The ISA wants a pattern's fence
+    /// to be the thread's own; but `__threadfence(); __syncthreads();` of all threads, and one that then sets the
+    /// flag, is common, and the detector takes it for good.
+    fn have_met(&self, one: usize, two: usize) -> bool {
+        self.owner[one] != self.owner[two] && self.met[two][one / 64] >> (one % 64) & 1 != 0
+    }
+
     /// Barriers order what was before one behind it.
-    fn barriers(&self) -> Vec<(usize, usize)> {
+    fn barriers(&self, of_blocks: bool) -> Vec<(usize, usize)> {
         let mut groups: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for (event, index) in self.events.iter().zip(0..) {
-            if let What::Barrier { id, .. } = event.what {
+            if let What::Barrier { id, whole, .. } = event.what
+                && whole == of_blocks
+            {
                 groups.entry(id).or_default().push(index);
             }
         }
@@ -209,10 +236,11 @@ impl Trace {
         edges
     }
 
-    fn close(&mut self, edges: &[(usize, usize)]) {
+    /// The transitive closure.
+    fn close(&self, edges: &[(usize, usize)]) -> Vec<Vec<u64>> {
         let count = self.events.len();
         let words = count.div_ceil(64);
-        self.before = vec![vec![0; words]; count];
+        let mut before = vec![vec![0; words]; count];
         let mut into = vec![0; count];
         let mut out = vec![Vec::new(); count];
         for &(from, to) in edges {
@@ -223,10 +251,10 @@ impl Trace {
         let mut done = 0;
         while let Some(event) = ready.pop() {
             done += 1;
-            let mut known = self.before[event].clone();
+            let mut known: Vec<u64> = before[event].clone();
             known[event / 64] |= 1 << (event % 64);
             for &next in &out[event] {
-                for (word, more) in self.before[next].iter_mut().zip(&known) {
+                for (word, more) in before[next].iter_mut().zip(&known) {
                     *word |= more;
                 }
                 into[next] -= 1;
@@ -236,6 +264,7 @@ impl Trace {
             }
         }
         assert_eq!(done, count, "the order has a cycle");
+        before
     }
 
     fn is_before(&self, one: usize, two: usize) -> bool {

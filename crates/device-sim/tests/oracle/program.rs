@@ -148,10 +148,11 @@ pub(crate) enum What {
         result: Option<u64>,
     },
     Fence(Scope),
-    /// A barrier: which, in what phase of it, and whether it waits.
+    /// A barrier: which, whether it waits, and whether it is one of the block.
     Barrier {
         id: u64,
         waits: bool,
+        whole: bool,
     },
 }
 
@@ -223,6 +224,77 @@ fn access(draw: &mut Draw, blocks: u32) -> Access {
     }
 }
 
+/// One thread, or a few.
+fn few(draw: &mut Draw, threads: u32, blocks: u32) -> Guard {
+    let block = Some(draw.below(blocks));
+    let mask = if draw.one_in(4) { 31 } else { 63 };
+    Guard { mask, value: draw.pick(&[0, 0, 1, 33, 34]) % threads.min(40) & mask, block }
+}
+
+/// A thread leaves something for another one and sets a flag; any part may be missing or too weak.
+fn hand_over(draw: &mut Draw, threads: u32, blocks: u32) -> Vec<Step> {
+    let (from, to) = (few(draw, threads, blocks), few(draw, threads, blocks));
+    let shared = draw.one_in(3);
+    let mut scope = || draw.pick(&[Scope::Cta, Scope::Gpu, Scope::Gpu, Scope::Gpu, Scope::Sys]);
+    let scopes = [scope(), scope(), scope(), scope()];
+    let access = |kind, flag: Option<u64>, order, scope| Access {
+        kind,
+        shared,
+        flag: flag.is_some(),
+        whole: false,
+        offset: flag.unwrap_or(0),
+        factor: 0,
+        addend: 0,
+        mask: 0,
+        bytes: 4,
+        order,
+        scope,
+    };
+    let flag = (if shared { SHARED_FLAGS } else { 4 * GLOBAL_FLAGS }) + 4 * u64::from(draw.below(2));
+    let mut steps = vec![Step::Access(from, access(Kind::Store, None, Order::Weak, Scope::Sys))];
+    if draw.one_in(2) {
+        steps.push(Step::Fence(if draw.one_in(4) { Guard::ALL } else { from }, scopes[0]));
+    }
+    if draw.one_in(4) {
+        steps.push(Step::Block);
+    }
+    let setter = if draw.one_in(4) { few(draw, threads, blocks) } else { from };
+    let set = match draw.below(4) {
+        0 => {
+            access(Kind::Exchange, Some(flag), draw.pick(&[Order::Relaxed, Order::AcquireRelease]), scopes[1])
+        }
+        _ => access(Kind::Store, Some(flag), draw.pick(&[Order::Relaxed, Order::Release]), scopes[1]),
+    };
+    steps.push(Step::Access(setter, set));
+    if draw.one_in(6) {
+        let set = access(Kind::Store, Some(flag), Order::Relaxed, scopes[0]);
+        steps.push(Step::Access(setter, set));
+    }
+    if draw.one_in(5) {
+        // Somebody in between.
+        let order = draw.pick(&[Order::Relaxed, Order::Release, Order::AcquireRelease]);
+        let kind = if order == Order::Release { Kind::Store } else { Kind::Exchange };
+        let access = access(kind, Some(flag), order, scopes[1]);
+        steps.push(Step::Access(few(draw, threads, blocks), access));
+    }
+    let looker = if draw.one_in(4) { few(draw, threads, blocks) } else { to };
+    let look = access(Kind::Load, Some(flag), draw.pick(&[Order::Relaxed, Order::Acquire]), scopes[2]);
+    steps.push(Step::Access(looker, look));
+    if draw.one_in(6) {
+        let look = access(Kind::Load, Some(flag), draw.pick(&[Order::Relaxed, Order::Acquire]), scopes[3]);
+        steps.push(Step::Access(looker, look));
+    }
+    if draw.one_in(4) {
+        steps.push(Step::Block);
+    }
+    if draw.one_in(2) {
+        steps.push(Step::Fence(to, scopes[3]));
+    }
+    let kind = draw.pick(&[Kind::Load, Kind::Store]);
+    steps.push(Step::Access(to, access(kind, None, Order::Weak, Scope::Sys)));
+    steps
+}
+
 fn steps(draw: &mut Draw, count: u32, depth: u32, threads: u32, blocks: u32) -> Vec<Step> {
     let mut steps = Vec::new();
     for _ in 0..count {
@@ -270,7 +342,11 @@ impl Program {
         let blocks = draw.pick(&[1, 1, 2, 2, 3]);
         let threads = draw.pick(&[4, 32, 40, 64]);
         let count = 2 + draw.below(8);
-        Program { blocks, threads, steps: steps(&mut draw, count, 0, threads, blocks) }
+        let steps = match draw.below(3) {
+            0 => (0..count.div_ceil(3)).flat_map(|_| hand_over(&mut draw, threads, blocks)).collect(),
+            _ => steps(&mut draw, count, 0, threads, blocks),
+        };
+        Program { blocks, threads, steps }
     }
 
     /// The kernel's body; each step has a line of its own.
@@ -380,14 +456,14 @@ impl Program {
                     event(access.event(self, (block, thread), at, results));
                 }
                 Step::Fence(guard, scope) if guard.takes(block, thread) => event(What::Fence(*scope)),
-                Step::Block => event(What::Barrier { id: here | u64::from(block), waits: true }),
+                Step::Block => event(What::Barrier { id: here | u64::from(block), waits: true, whole: true }),
                 Step::Some { waits, .. } => {
                     let waits = waits >> (thread / 32) & 1 != 0;
-                    event(What::Barrier { id: here | u64::from(block), waits });
+                    event(What::Barrier { id: here | u64::from(block), waits, whole: true });
                 }
                 Step::Warp(guard) if guard.takes(block, thread) => {
                     let warp = u64::from(block * 64 + thread / 32);
-                    event(What::Barrier { id: here | warp, waits: true });
+                    event(What::Barrier { id: here | warp, waits: true, whole: false });
                 }
                 Step::Branch(guard, then, otherwise) => {
                     let mut quiet = Vec::new();
