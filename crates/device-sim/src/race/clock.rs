@@ -69,6 +69,15 @@ impl OfBlock {
         }
     }
 
+    /// The newest that is known.
+    fn newest(&self) -> u32 {
+        let of_warp = |known: &OfWarp| {
+            let lanes = known.lanes.iter().flat_map(|lanes| lanes.iter());
+            lanes.copied().max().unwrap_or(0).max(known.all)
+        };
+        self.warps.iter().map(|(_, known)| of_warp(known)).max().unwrap_or(0).max(self.all)
+    }
+
     fn warp(&mut self, warp: u32) -> Option<&mut OfWarp> {
         let at = match self.warps.binary_search_by_key(&warp, |(warp, _)| *warp) {
             Ok(at) => at,
@@ -126,6 +135,12 @@ impl Clock {
     #[inline(always)]
     pub(super) fn warp_floor(&self, warp: u32) -> u32 {
         self.own.warps.iter().find(|(at, _)| *at == warp).map_or(0, |(_, known)| known.all)
+    }
+
+    /// Whether something of that time is known of a thread's block, or it is the own one.
+    pub(super) fn may_know(&self, thread: Thread, time: u32) -> bool {
+        let other = self.others.as_ref().and_then(|others| others.get(&thread.block));
+        thread.block == self.block || other.is_some_and(|other| other.newest() >= time)
     }
 
     /// Whether nothing is known but what all threads of the own block did up to a time.

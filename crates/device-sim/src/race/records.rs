@@ -3,6 +3,8 @@
 //! A word is the number of a record and a lane. The record's lanes are counted from that lane, so that one record
 //! serves all pieces that the lanes of a warp access in the same manner, each its own.
 
+use rustc_hash::FxHashMap;
+
 use super::shadow::Mark;
 
 /// «Nobody».
@@ -12,9 +14,14 @@ pub(super) const STRONG: u32 = 1 << 31;
 pub(super) const WIDE: u32 = 1 << 30;
 /// Set where it has seen the value that the last write left: a strong read, or an atomic.
 pub(super) const OBSERVER: u32 = 1 << 29;
-const FLAGS: u32 = STRONG | WIDE | OBSERVER;
+/// Set where it stands for some threads of the warp's block, which of them is not known any more.
+pub(super) const CROWD: u32 = 1 << 28;
+const FLAGS: u32 = STRONG | WIDE | OBSERVER | CROWD;
 /// Most sets of lanes of one piece's readers.
 const MOST_READERS: usize = 36;
+/// When more sets of lanes of several blocks have read a piece, only the blocks are remembered, and so many of them.
+const MOST_APART: u32 = 3;
+const MOST_BLOCKS: u32 = 64;
 /// Records that are made before the first ones are looked through.
 const FIRST_LIMIT: usize = 1 << 12;
 
@@ -34,16 +41,18 @@ pub(super) struct Record {
     those: u32,
     oldest: u32,
     count: u32,
+    /// They are of several blocks.
+    apart: bool,
 }
 
 impl Record {
     /// Counts itself alone.
     fn counted(self) -> Record {
-        Record { rest: 0, those: 1 << (self.warp & 31), oldest: self.time, count: 1, ..self }
+        Record { rest: 0, those: 1 << (self.warp & 31), oldest: self.time, count: 1, apart: false, ..self }
     }
 
     /// Puts a rest behind it, whose first record this is.
-    fn in_front_of(self, first: &Record, rest: u32) -> Record {
+    fn in_front_of(self, first: &Record, rest: u32, warps: u32) -> Record {
         if rest == 0 {
             return self;
         }
@@ -52,6 +61,7 @@ impl Record {
             those: self.those | first.those,
             oldest: self.oldest.min(first.oldest),
             count: self.count + first.count,
+            apart: first.apart || self.warp / (warps + 1) != first.warp / (warps + 1),
             ..self
         }
     }
@@ -131,6 +141,14 @@ pub(super) struct Memo {
     new: u32,
 }
 
+/// Whether readers of one piece are all plain, and of several blocks.
+fn are_apart(kept: &Kept, warps: u32) -> bool {
+    let block = |record: &Record| record.warp / (warps + 1);
+    let first = kept.first().map(block);
+    kept.iter().all(|record| record.site & FLAGS == 0)
+        && kept.iter().any(|record| Some(block(record)) != first)
+}
+
 /// Records that stay.
 type Kept = smallvec::SmallVec<[Record; 8]>;
 
@@ -141,11 +159,19 @@ pub(super) struct Records {
     free: Vec<u32>,
     limit: usize,
     last: u32,
+    /// Crowds by the rest, and the block, time and place of the newest reader.
+    crowds: FxHashMap<(u32, u32, u32, u32), u32>,
 }
 
 impl Default for Records {
     fn default() -> Records {
-        Records { all: vec![Record::default()], free: Vec::new(), limit: FIRST_LIMIT, last: 0 }
+        Records {
+            all: vec![Record::default()],
+            free: Vec::new(),
+            limit: FIRST_LIMIT,
+            last: 0,
+            crowds: FxHashMap::default(),
+        }
     }
 }
 
@@ -160,6 +186,7 @@ impl Records {
     pub(super) fn clear(&mut self) {
         self.all.truncate(1);
         self.free.clear();
+        self.crowds.clear();
         (self.limit, self.last) = (FIRST_LIMIT, 0);
     }
 
@@ -242,8 +269,12 @@ impl Records {
         behind: impl Fn(Entry) -> bool,
     ) -> u32 {
         let first = self.of(old);
+        if first.site & CROWD != 0 {
+            return self.join_crowd(party, counted_from(old, lane));
+        }
         let others_only = first.those >> (party.warp & 31) & 1 == 0;
-        if others_only && party.plain && first.oldest > party.floor && first.count < MOST_READERS as u32 {
+        let few = first.count < if first.apart { MOST_APART } else { MOST_READERS as u32 };
+        if others_only && party.plain && first.oldest > party.floor && few {
             return self.before(party, lanes, counted_from(old, lane)) << 5;
         }
         let mut kept = Kept::new();
@@ -274,27 +305,69 @@ impl Records {
                 kept.push(record);
             }
         }
-        let rest =
-            if changed || kept.len() >= MOST_READERS { self.chain(kept) } else { counted_from(old, lane) };
+        let many = kept.len() >= MOST_APART as usize;
+        if many && party.site & FLAGS == 0 && are_apart(&kept, party.warps) {
+            return self.crowd(party, &kept);
+        }
+        let rest = if changed || kept.len() >= MOST_READERS {
+            self.chain(kept, party.warps)
+        } else {
+            counted_from(old, lane)
+        };
         if rest == 0 {
             return self.alone(party, mine) << 5;
         }
         self.before(party, mine, rest) << 5
     }
 
+    /// Remembers only the blocks of readers.
+    fn crowd(&mut self, party: &Party, kept: &Kept) -> u32 {
+        let mut word = 0;
+        for record in kept.iter().rev() {
+            word = self.with_block(word, (record.warp, record.time, record.site), party.warps);
+        }
+        self.with_block(word, (party.warp, party.time, party.site), party.warps)
+    }
+
+    /// A crowd with another reader.
+    fn join_crowd(&mut self, party: &Party, old: u32) -> u32 {
+        let first = self.of(old);
+        let known = |(record, _): Entry| {
+            record.warp.wrapping_sub(party.first_warp) < party.warps && record.time == party.time
+        };
+        if party.site & FLAGS != 0 || first.count >= MOST_BLOCKS || self.entries(old).any(known) {
+            return old;
+        }
+        self.with_block(old, (party.warp, party.time, party.site), party.warps)
+    }
+
+    /// A crowd's word with one more block; the same for the same blocks in the same order.
+    fn with_block(&mut self, rest: u32, (warp, time, site): (u32, u32, u32), warps: u32) -> u32 {
+        let rest = rest & !31;
+        let key = (rest, warp / (warps + 1), time, site);
+        if let Some(&known) = self.crowds.get(&key) {
+            return known << 5;
+        }
+        let record = Record { warp, time, lanes: 1, site: site | CROWD, ..Record::default() };
+        let record = record.counted().in_front_of(&self.of(rest), rest, warps);
+        let fresh = self.push(record);
+        self.crowds.insert(key, fresh);
+        fresh << 5
+    }
+
     /// The record of lanes with a rest.
     fn before(&mut self, party: &Party, lanes: u32, rest: u32) -> u32 {
         let Party { warp, time, site, .. } = *party;
         let record = Record { warp, time, lanes, site, ..Record::default() };
-        let record = record.counted().in_front_of(&self.of(rest), rest);
+        let record = record.counted().in_front_of(&self.of(rest), rest, party.warps);
         self.push(record)
     }
 
     /// A word of these records, whose lanes are counted from that of the word.
-    fn chain(&mut self, mut kept: Kept) -> u32 {
+    fn chain(&mut self, mut kept: Kept, warps: u32) -> u32 {
         kept.truncate(MOST_READERS - 1);
         kept.iter().rev().fold(0, |rest, record| {
-            let record = record.counted().in_front_of(&self.of(rest), rest);
+            let record = record.counted().in_front_of(&self.of(rest), rest, warps);
             self.push(record) << 5
         })
     }
@@ -327,7 +400,7 @@ impl Records {
                 kept.push(Record { lanes: record.lanes.rotate_left(at.wrapping_sub(lane) & 31), ..record });
             }
         }
-        let rest = self.chain(kept);
+        let rest = self.chain(kept, party.warps);
         let write = if rest == 0 { self.alone(party, 1) } else { self.before(party, 1, rest) };
         let mut kept = Kept::new();
         for (record, at) in self.entries(reads) {
@@ -336,7 +409,7 @@ impl Records {
                 kept.push(Record { lanes, site: record.site & !OBSERVER, ..record });
             }
         }
-        let read = self.chain(kept);
+        let read = self.chain(kept, party.warps);
         (write << 5 | lane, if read == 0 { 0 } else { read | lane })
     }
 
@@ -363,6 +436,7 @@ impl Records {
             *nobody = true;
         }
         self.free = used.iter().zip(0..).filter(|(used, _)| !**used).map(|(_, index)| index).collect();
+        self.crowds.retain(|_, index| used.get(*index as usize).copied().unwrap_or(false));
         self.last = 0;
         self.limit = (2 * live).max(FIRST_LIMIT);
     }

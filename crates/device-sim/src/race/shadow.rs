@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::UNDER_WAY;
 pub(crate) use super::records::NOBODY;
-use super::records::{Entry, Memo, OBSERVER, Party, Records, STRONG, marks};
+use super::records::{CROWD, Entry, Memo, OBSERVER, Party, Records, STRONG, marks};
 
 /// Bytes of a page.
 const PAGE: u64 = 1024;
@@ -88,6 +88,9 @@ pub(super) struct Access<'a> {
     pub(super) leaders: &'a [u32],
     pub(super) lanes: u32,
 }
+
+/// Asks for a mark that stands for a block whether the reader may know of it.
+pub(super) const ANYBODY: u32 = u32::MAX;
 
 /// The shadow of a memory.
 #[derive(Debug, Default)]
@@ -349,6 +352,7 @@ impl<F: Fn(Mark, u32) -> bool> Touch<'_, '_, F> {
                 && lane == leader
                 && self.access.lanes == 1
                 && record.lanes == 1
+                && record.site & CROWD == 0
                 && record.time != UNDER_WAY)
     }
 
@@ -361,13 +365,15 @@ impl<F: Fn(Mark, u32) -> bool> Touch<'_, '_, F> {
     #[cold]
     fn look(&self, word: u32, leader: u32, observed: bool, met: &mut Vec<Clash>) {
         for lane in crate::exec::core::lanes(self.access.lanes.rotate_left(leader)) {
-            let lane = lane as u32;
+            let me = lane as u32;
+            let lane = me;
             let mut observed = observed;
             for entry in self.records.entries(word) {
                 let seen = observed && entry.0.site & STRONG != 0;
                 if !seen && !self.access.party.means(&entry.0) {
+                    let lane = if entry.0.site & CROWD == 0 { lane } else { ANYBODY };
                     let unordered = |mark: &Mark| mark.time == UNDER_WAY || !(self.behind)(*mark, lane);
-                    met.extend(marks(entry).find(unordered).map(|old| Clash { lane, old, address: 0 }));
+                    met.extend(marks(entry).find(unordered).map(|old| Clash { lane: me, old, address: 0 }));
                 }
                 observed |= self.is_observer_behind(entry, lane);
             }

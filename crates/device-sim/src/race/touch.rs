@@ -3,7 +3,7 @@
 use super::clock::{Clock, Thread};
 use super::plan::Plan;
 use super::records::{Memo, Party};
-use super::shadow::{Access, Clash, Mark, Range, Shadow};
+use super::shadow::{ANYBODY, Access, Clash, Mark, Range, Shadow};
 use super::shape::{Shape, unit};
 use super::{Actor, BlockState, Memory, Race, thread_of};
 use crate::decode::code::LANES;
@@ -27,6 +27,9 @@ impl Together<'_> {
         let access = Access { party: &self.party, own: true, write: self.write, leaders, lanes };
         let (clock, warps, first) = (self.clock, self.warps, self.party.warp * 32);
         let behind = |mark: Mark, lane: u32| {
+            if lane == ANYBODY {
+                return clock.may_know(thread_of(mark.thread, warps), mark.time);
+            }
             mark.thread == first + lane || mark.time <= clock.of(thread_of(mark.thread, warps))
         };
         let before = self.found.len();
@@ -227,7 +230,10 @@ impl Race {
         let mut met = Vec::new();
         shadow.tidy();
         let range = shadow.range(address, bytes);
-        let behind = |mark: Mark, _| actor.is_behind(mark, warps);
+        let behind = |mark: Mark, lane| match lane {
+            ANYBODY => actor.clock.may_know(thread_of(mark.thread, warps), mark.time),
+            _ => actor.is_behind(mark, warps),
+        };
         shadow.touch(range, &access, &mut Memo::default(), &behind, &mut met);
         let mut last = None;
         for clash in met {

@@ -228,7 +228,7 @@ fn access(draw: &mut Draw, blocks: u32) -> Access {
 fn few(draw: &mut Draw, threads: u32, blocks: u32) -> Guard {
     let block = Some(draw.below(blocks));
     let mask = if draw.one_in(4) { 31 } else { 63 };
-    Guard { mask, value: draw.pick(&[0, 0, 1, 33, 34]) % threads.min(40) & mask, block }
+    Guard { mask, value: (draw.pick(&[0, 0, 1, 33, 34]) % threads.min(40)) & mask, block }
 }
 
 /// A thread leaves something for another one and sets a flag; any part may be missing or too weak.
