@@ -12,6 +12,7 @@ mod clock;
 mod copies;
 mod life;
 mod marks;
+mod matrix;
 mod meetings;
 mod observe;
 mod pairs;

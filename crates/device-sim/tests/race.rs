@@ -123,3 +123,11 @@ fn a_barrier_may_be_the_first_that_a_block_does() {
     shared("bar.warp.sync -1;\n#8 st.shared.u32 [%r3], %r2;", &[("shared-race", 8)]);
     shared("bar.sync 0;\n#8 st.shared.u32 [%r3], %r2;", &[("shared-race", 8)]);
 }
+
+#[test]
+fn matrices_are_loaded_and_stored_by_all_lanes() {
+    let address = "xor.b32 %r9, %r2, 1; shl.b32 %r9, %r9, 4; add.u32 %r9, %r3, %r9;";
+    let load = "#9 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r9];";
+    shared(&format!("{address} st.shared.u32 [%r5], %r2; bar.sync 0;\n{load}"), &[]);
+    shared(&format!("{address}\n#8 st.shared.u32 [%r5], %r2;\n{load}"), &[("shared-race", 9)]);
+}

@@ -91,6 +91,9 @@ impl Race {
             Op::Mbarrier { .. } => self.save(core, op, 0, 1),
             Op::AsyncMbarrierArrive { .. } => self.save(core, op, 0, 0),
             Op::BulkCopy { .. } | Op::AsyncStore { .. } | Op::Matrix(_) => {
+                if let Op::Matrix(kind) = what {
+                    self.matrix(core, op, position, kind);
+                }
                 self.asynchronous(core, op, position, what);
             }
             Op::WarpSync => {}
