@@ -14,6 +14,9 @@ use standstill_device_sim::{LaunchRequest, Progress};
 const SIDE: u64 = 512;
 const COUNT: u64 = 1 << 20;
 
+/// Name, blocks, threads, addresses.
+type Launch<'a> = (&'a str, [u32; 3], [u32; 3], &'a [u64]);
+
 fn main() {
     let case = Case::new(include_str!("kernels.ptx"));
     let memory = case.device.memory();
@@ -25,7 +28,7 @@ fn main() {
         [4 * COUNT, 4 * SIDE * SIDE, 4 * SIDE * SIDE, 1024].map(|bytes| memory.allocate(bytes).unwrap());
     memory.write(input, &values).unwrap();
     memory.write(left, &factor).unwrap();
-    let launches: [(&str, [u32; 3], [u32; 3], &[u64]); 3] = [
+    let launches: [Launch; 3] = [
         ("matmul", [32, 32, 1], [16, 16, 1], &[left, left, product]),
         ("reduce", [4096, 1, 1], [256, 1, 1], &[input, result]),
         ("histogram", [4096, 1, 1], [256, 1, 1], &[input, result]),

@@ -2,6 +2,7 @@
 
 pub(crate) mod code;
 mod emit;
+mod independent;
 mod kernel;
 mod operands;
 mod order;

@@ -1,6 +1,6 @@
 //! A card: memory, and room for blocks.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use standstill_kernel_ir::launch::Device as Model;
@@ -18,6 +18,8 @@ pub struct Device {
     memory: Memory,
     room: Mutex<Rooms>,
     grids: AtomicU64,
+    /// Threads that a grid may use.
+    workers: AtomicUsize,
 }
 
 /// What a multiprocessor has left.
@@ -48,12 +50,23 @@ impl Device {
             memory: Memory::new(memory_bytes),
             room: Mutex::new(Rooms { of: room, next: 0 }),
             grids: AtomicU64::new(1),
+            workers: AtomicUsize::new(std::thread::available_parallelism().map_or(1, usize::from)),
         })
     }
 
     /// The card's model.
     pub fn model(&self) -> &Model {
         &self.model
+    }
+
+    /// Threads that a grid may use; as many as this machine has processors, unless [`Device::set_workers`] was called.
+    pub fn workers(&self) -> usize {
+        self.workers.load(Ordering::Relaxed)
+    }
+
+    /// Lets grids that are launched from now on use so many threads. What they do does not depend on it.
+    pub fn set_workers(&self, workers: usize) {
+        self.workers.store(workers, Ordering::Relaxed);
     }
 
     /// Global memory.

@@ -2,6 +2,7 @@
 #![allow(clippy::needless_range_loop, reason = "several rows are walked lane by lane, in step")]
 
 pub(crate) mod access;
+mod ahead;
 pub(crate) mod atomic;
 pub(crate) mod barrier;
 pub(crate) mod calls;

@@ -6,6 +6,7 @@ mod launching;
 mod residency;
 mod schedule;
 pub(crate) mod shared;
+mod split;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -85,6 +86,8 @@ pub struct Grid {
     /// The next block to start, and how many there are.
     pub(crate) next_block: u64,
     pub(crate) blocks: u64,
+    /// Blocks from this one on do not start yet.
+    stop: u64,
     ended: u64,
     /// Blocks of a cluster.
     cluster_blocks: u32,
@@ -93,6 +96,10 @@ pub struct Grid {
     schedule: Schedule,
     random: u64,
     work: u64,
+    /// Blocks have nothing to do with each other, and run one after the other as long as none takes very long.
+    in_order: bool,
+    /// There is a second thread for the blocks, and they run well on two.
+    splits: bool,
     /// All blocks start before anything runs.
     at_once: bool,
     /// There was no room for another block.

@@ -1,5 +1,6 @@
 //! Global memory: allocations at 64-bit addresses, and host memory that kernels may reach.
 
+pub(crate) mod ahead;
 pub(crate) mod halves;
 pub(crate) mod region;
 mod table;

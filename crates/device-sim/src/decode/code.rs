@@ -258,6 +258,8 @@ pub(crate) struct Kernel {
     pub(crate) shared_names: Vec<(String, u32, u64)>,
     pub(crate) parameter_offsets: Vec<crate::launch::ParameterInfo>,
     pub(crate) parameter_bytes: u32,
+    /// Its blocks have nothing to do with each other; see [`super::independent`].
+    pub(crate) independent: bool,
 }
 
 impl Kernel {

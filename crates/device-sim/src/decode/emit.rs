@@ -5,6 +5,7 @@ use standstill_kernel_ir::{
 };
 
 use super::code::{Builtin, Call, General, Handler, Kind, Micro, Place, Plane, Slot, Target, Whole};
+use super::independent::results_unread;
 use super::{Decoder, planes, rows};
 use crate::exec::memory::{self, NARROW_ADDRESS, WIDE_ADDRESS};
 use crate::exec::{atomic, barrier, collective, copy, general, matrix, mbarrier, special, wide};
@@ -12,7 +13,7 @@ use crate::launch::LaunchError;
 
 impl Decoder<'_> {
     pub(super) fn instruction(&mut self, instruction: &Instruction) -> Result<(), LaunchError> {
-        let operands = instruction.operands;
+        let (function, operands) = (self.function, instruction.operands);
         let run: Handler = match instruction.op {
             Op::Arithmetic(arithmetic) => {
                 // What a texture gives is nowhere near what was put in; such a launch is refused.
@@ -70,7 +71,12 @@ impl Decoder<'_> {
         let whole = self.whole(instruction.op, operands);
         self.code.operations.push(whole);
         let x = self.code.operations.len() as u32 - 1;
-        let micro = Micro { run, x, ..self.blank(Kind::Run) };
+        let mut micro = Micro { run, x, ..self.blank(Kind::Run) };
+        if let Op::Atomic { .. } = instruction.op
+            && results_unread(function, instruction)
+        {
+            micro.d = atomic::UNREAD;
+        }
         self.push(micro);
         Ok(())
     }

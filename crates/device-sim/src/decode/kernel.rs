@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use standstill_kernel_ir::{Callee, Function, FunctionId, FunctionKind, Operand, Space, Symbol};
 
 use super::code::Kernel;
+use super::independent::is_independent;
 use super::{Surroundings, decode};
 use crate::address;
 use crate::launch::LaunchError;
@@ -31,6 +32,7 @@ pub(crate) fn kernel(module: &Module, id: FunctionId) -> Result<Kernel, LaunchEr
     let entry = functions.first().ok_or(LaunchError::NoSuchKernel(id.0))?;
     let (parameter_offsets, parameter_bytes) = parameter_layout(entry);
     let surroundings = Surroundings { module, shared: &shared.addresses, parameters: &parameter_offsets };
+    let independent = functions.len() == 1 && is_independent(entry);
     let mut codes = vec![None; headers.len()];
     for function in functions {
         let at = function.id.0 as usize;
@@ -47,6 +49,7 @@ pub(crate) fn kernel(module: &Module, id: FunctionId) -> Result<Kernel, LaunchEr
         shared_names: shared.names,
         parameter_offsets,
         parameter_bytes,
+        independent,
     })
 }
 

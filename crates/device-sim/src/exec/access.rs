@@ -7,6 +7,7 @@ use standstill_kernel_ir::Space;
 use super::core::Core;
 use crate::address::{self, Window};
 use crate::fault::FaultKind;
+use crate::memory::ahead::Pace;
 use crate::memory::region::Region;
 
 /// Texts of the program are cut after this many bytes.
@@ -89,7 +90,7 @@ impl Core<'_> {
     /// Reads up to eight bytes without being noticed; `None` where there is nothing.
     pub(crate) fn peek(&mut self, space: Space, lane: usize, address: u64, bytes: u32) -> Option<u64> {
         let target = self.resolve(space, address, bytes, bytes, false).ok()?;
-        Some(self.get(&target, lane, bytes))
+        Some(self.get(&target, space, lane, address, bytes))
     }
 
     /// Reads up to eight bytes.
@@ -101,7 +102,7 @@ impl Core<'_> {
         bytes: u32,
     ) -> Result<u64, FaultKind> {
         let target = self.resolve(space, address, bytes, bytes, false)?;
-        let value = self.get(&target, lane, bytes);
+        let value = self.get(&target, space, lane, address, bytes);
         if self.spy.recording {
             self.spy.read(&target, lane, address, bytes, value);
         }
@@ -118,8 +119,17 @@ impl Core<'_> {
         value: u64,
     ) -> Result<(), FaultKind> {
         let target = self.resolve(space, address, bytes, bytes, true)?;
-        if self.spy.recording && self.get(&target, lane, bytes) != low(value, bytes) {
+        if self.spy.recording && self.get(&target, space, lane, address, bytes) != low(value, bytes) {
             self.spy.effect = true;
+        }
+        match &mut self.grid.pace {
+            None => {}
+            Some(_) if window_of(space, address) != Window::Global => {}
+            Some(Pace::InTurn(written)) => written.add(address, bytes.into()),
+            Some(Pace::Ahead(ahead)) => {
+                ahead.write(address, bytes, value);
+                return Ok(());
+            }
         }
         match target {
             Target::Region(region, offset) => {
@@ -152,6 +162,15 @@ impl Core<'_> {
         change: impl Fn(u64) -> u64,
     ) -> Result<u64, FaultKind> {
         let target = self.resolve(space, address, bytes, bytes, true)?;
+        match &mut self.grid.pace {
+            None => {}
+            Some(_) if window_of(space, address) != Window::Global => {}
+            Some(Pace::InTurn(written)) => written.add(address, bytes.into()),
+            Some(Pace::Ahead(ahead)) => {
+                ahead.failed = true;
+                return Ok(0);
+            }
+        }
         let old = match &target {
             Target::Region(region, offset) => {
                 let offset = *offset;
@@ -164,7 +183,7 @@ impl Core<'_> {
                 .unwrap_or_default()
             }
             Target::Local(offset) => {
-                let old = self.get(&target, lane, bytes);
+                let old = self.get(&target, space, lane, address, bytes);
                 let new = change(old).to_le_bytes();
                 if let Some(slice) = self.local.slice(lane, *offset, bytes as usize) {
                     for (byte, new) in slice.iter_mut().zip(new) {
@@ -184,9 +203,17 @@ impl Core<'_> {
         Ok(old)
     }
 
-    fn get(&mut self, target: &Target, lane: usize, bytes: u32) -> u64 {
+    fn get(&mut self, target: &Target, space: Space, lane: usize, address: u64, bytes: u32) -> u64 {
         match target {
-            Target::Region(region, offset) => load(region, *offset, bytes).unwrap_or_default(),
+            Target::Region(region, offset) => {
+                let value = load(region, *offset, bytes).unwrap_or_default();
+                match &mut self.grid.pace {
+                    Some(Pace::Ahead(ahead)) if window_of(space, address) == Window::Global => {
+                        ahead.patch(address, bytes, value)
+                    }
+                    _ => value,
+                }
+            }
             Target::Local(offset) => match self.local.slice(lane, *offset, bytes as usize) {
                 Some(slice) => little(slice),
                 None => 0,

@@ -7,11 +7,18 @@ use standstill_kernel_ir::{Access, AtomicOperation, Op, Space, Type};
 
 use super::core::{Core, Step, lanes};
 use crate::address;
-use crate::decode::code::{LANES, Micro, Whole};
+use crate::decode::code::{LANES, Micro, Slot, Whole};
 use crate::fault::FaultKind;
+use crate::memory::ahead::{Pace, commutes};
 
 /// The same where all lanes' places lie in one region, as they mostly do. Nothing has happened when it gives false.
-fn quick(core: &mut Core<'_>, whole: &Whole, access: Access, operation: AtomicOperation) -> bool {
+fn quick(
+    core: &mut Core<'_>,
+    whole: &Whole,
+    access: Access,
+    operation: AtomicOperation,
+    unread: bool,
+) -> bool {
     if core.spy.recording || core.active == 0 {
         return false;
     }
@@ -45,6 +52,16 @@ fn quick(core: &mut Core<'_>, whole: &Whole, access: Access, operation: AtomicOp
     if !adds && atomic::atomic(operation, ty, space, 0, 0, 0).is_none() {
         return false;
     }
+    if start != address::SHARED {
+        match &mut core.grid.pace {
+            None => {}
+            Some(Pace::InTurn(written)) => {
+                let at = |lane: usize| start + offsets[lane] as u64;
+                lanes(core.active).for_each(|lane| written.add(at(lane), bytes));
+            }
+            Some(Pace::Ahead(_)) => return reduce_later(core, whole, operation, ty, start, &offsets, unread),
+        }
+    }
     for lane in lanes(core.active) {
         let operand = core.read(whole.source(1), lane);
         let offset = offsets[lane];
@@ -61,10 +78,37 @@ fn quick(core: &mut Core<'_>, whole: &Whole, access: Access, operation: AtomicOp
                 _ => region.update(offset, change),
             }
         };
-        core.write(whole.destination(0), lane, old.unwrap_or_default());
+        if !unread {
+            core.write(whole.destination(0), lane, old.unwrap_or_default());
+        }
     }
     true
 }
+
+/// Blocks that run ahead keep changes back; false where they cannot.
+fn reduce_later(
+    core: &mut Core<'_>,
+    whole: &Whole,
+    operation: AtomicOperation,
+    ty: Type,
+    start: u64,
+    offsets: &[usize; LANES],
+    unread: bool,
+) -> bool {
+    for lane in lanes(core.active) {
+        let operand = core.read(whole.source(1), lane);
+        let Some(Pace::Ahead(ahead)) = &mut core.grid.pace else { return false };
+        if !unread || !commutes(operation, ty) {
+            ahead.failed = true;
+            return true;
+        }
+        ahead.reduce(start + offsets[lane] as u64, operation, ty, operand);
+    }
+    true
+}
+
+/// Marks an atomic whose result nothing reads.
+pub(crate) const UNREAD: Slot = Slot(0);
 
 /// `atom` and `red`: lanes one after the other.
 pub(crate) fn atomic(core: &mut Core<'_>, op: &Micro) -> Step {
@@ -76,7 +120,7 @@ pub(crate) fn atomic(core: &mut Core<'_>, op: &Micro) -> Step {
         return core.fail(FaultKind::NotSupported(format!("an atomic on {ty:?}")), 0);
     }
     let elements = usize::from(access.elements.max(1));
-    if elements == 1 && bytes >= 4 && quick(core, whole, access, operation) {
+    if elements == 1 && bytes >= 4 && quick(core, whole, access, operation, op.d == UNREAD) {
         return Step::Next;
     }
     for lane in lanes(core.active) {

@@ -6,10 +6,11 @@ use std::marker::PhantomData;
 
 use super::core::{Body, Core, Step, fast, lanes};
 use super::pattern::{Halves, Pattern, halves};
-use super::special;
 use super::wide::Element;
+use super::{ahead, special};
 use crate::address;
 use crate::decode::code::{Handler, LANES, Micro, Place, Plane, Row32, Row64, Slot};
+use crate::memory::ahead::Pace;
 use crate::memory::halves::{HALF, same_size};
 use crate::memory::region::{Region, Word};
 
@@ -173,7 +174,11 @@ fn fast_load<const SPACE: u8, W: Word, const SIGNED: bool, D: Element, const AVX
     core: &mut Core<'_>,
     op: &Micro,
 ) -> bool {
-    if core.spy.recording {
+    if core.spy.recording
+        || (SPACE != SHARED
+            && core.grid.pace.is_some()
+            && !ahead::may_read(core, op, W::BYTES, SPACE == GENERIC))
+    {
         return false;
     }
     let active = core.active;
@@ -295,6 +300,10 @@ fn fast_store<const SPACE: u8, W: Word, S: Element, const AVX: bool>(
     if core.spy.recording {
         return false;
     }
+    if SPACE != SHARED && core.grid.pace.is_some() && !ahead::may_write(core, op, W::BYTES, SPACE == GENERIC)
+    {
+        return ahead_store::<SPACE, W, S>(core, op);
+    }
     let active = core.active;
     let values = *S::source(core, op.d);
     if active == u32::MAX && op.c.0 as usize <= W::BYTES {
@@ -334,6 +343,32 @@ fn fast_store<const SPACE: u8, W: Word, S: Element, const AVX: bool>(
         good &= region.store(at[lane] as usize, W::from_u64(values[lane].to_u64()));
     }
     good
+}
+
+/// A store of blocks that run ahead.
+fn ahead_store<const SPACE: u8, W: Word, S: Element>(core: &mut Core<'_>, op: &Micro) -> bool {
+    if !matches!(core.grid.pace, Some(Pace::Ahead(_))) {
+        return false;
+    }
+    let align = op.c.0.max(W::BYTES as u32);
+    let addresses = addresses(core, op);
+    let own = |address| (address::PARAMETERS..address::SHARED_END).contains(&address);
+    if SPACE == GENERIC && lanes(core.active).any(|lane| own(addresses[lane])) {
+        return false;
+    }
+    let Some((region, at)) = offsets::<SPACE>(core, op) else { return false };
+    let last = at.iter().fold(0, |last, &at| at.max(last));
+    let bits = at.iter().fold(0, |bits, at| bits | at);
+    let inside = last.checked_add(W::BYTES as u64).is_some_and(|end| end <= region.len() as u64);
+    if !inside || bits & u64::from(align - 1) != 0 {
+        return false;
+    }
+    let values = *S::source(core, op.d);
+    let Some(Pace::Ahead(ahead)) = &mut core.grid.pace else { return false };
+    for lane in lanes(core.active) {
+        ahead.write(addresses[lane], W::BYTES as u32, values[lane].to_u64());
+    }
+    true
 }
 
 #[cold]

@@ -92,6 +92,9 @@ pub(super) fn launch(
         true => device.memory().allocate(WORKSPACE).map_err(|_| LaunchError::OutOfMemory)?,
         false => 0,
     };
+    let in_order = kernel.independent
+        && matches!(request.schedule, crate::launch::Schedule::RoundRobin)
+        && !(request.cooperative || explicit_cluster || request.races || cluster_blocks > 1);
     let parts = GridParts {
         kernel,
         parameters,
@@ -119,6 +122,7 @@ pub(super) fn launch(
         clusters: Vec::new(),
         next_block: 0,
         blocks,
+        stop: blocks,
         ended: 0,
         cluster_blocks: cluster_blocks as u32,
         per_multiprocessor,
@@ -126,6 +130,8 @@ pub(super) fn launch(
         random: request.seed ^ 0x9e37_79b9_7f4a_7c15,
         work: 0,
         at_once: request.cooperative,
+        in_order,
+        splits: device.workers() > 1,
         full: false,
         turns: Turns::default(),
         until_look: 0,

@@ -17,7 +17,7 @@ impl Grid {
     pub(super) fn start_blocks(&mut self, most: u64) -> bool {
         let mut started = false;
         let mut left = most;
-        while self.next_block < self.blocks && left > 0 {
+        while self.next_block < self.stop && left > 0 {
             left -= 1;
             let count = self.cluster_blocks as usize;
             let device = Arc::clone(&self.shared.device);

@@ -18,11 +18,13 @@ const FEW_AT_RANDOM: usize = 64;
 /// One more starts after so many turns that took their whole time, or that ended early for each block that is there.
 const START_ANYWAY: u64 = 16;
 const START_AFTER_MEETINGS: u64 = 64;
+/// Where blocks have nothing to do with each other: whole turns after which they are no longer taken one by one.
+const TOO_LONG: u64 = 1 << 14;
 /// The clock never jumps further than this at once.
 const FURTHEST: u64 = 1 << 40;
 
 /// How a pause of the turns came about.
-enum Pause {
+pub(super) enum Pause {
     /// Somebody was woken.
     Woken,
     /// Nobody can move.
@@ -47,17 +49,8 @@ impl Grid {
             if self.ended == self.blocks {
                 return Progress::Finished;
             }
-            if self.until_look == 0 {
-                self.wake(false);
-                self.until_look = LOOK.max(self.slots.len() as u64);
-            }
-            self.until_look -= 1;
-            let fault = if let Schedule::Chosen(_) = self.schedule {
-                self.chosen_turn(&kernel)
-            } else {
-                self.turn(&kernel)
-            };
-            match fault {
+            let moved = if self.may_split() { self.split(&kernel) } else { self.next_turn(&kernel) };
+            match moved {
                 Ok(true) => {}
                 Ok(false) => match self.pause() {
                     Pause::Woken => {}
@@ -72,6 +65,16 @@ impl Grid {
                 return if self.ended == self.blocks { Progress::Finished } else { Progress::Running };
             }
         }
+    }
+
+    /// One turn, after a look now and then at those that wait; false when none can run.
+    pub(super) fn next_turn(&mut self, kernel: &Kernel) -> Result<bool, Box<crate::fault::Fault>> {
+        if self.until_look == 0 {
+            self.wake(false);
+            self.until_look = LOOK.max(self.slots.len() as u64);
+        }
+        self.until_look -= 1;
+        if let Schedule::Chosen(_) = self.schedule { self.chosen_turn(kernel) } else { self.turn(kernel) }
     }
 
     /// A number that the seed decides (splitmix64).
@@ -92,10 +95,14 @@ impl Grid {
         let resident = (self.slots.len() - self.vacant.len()) as u64;
         let long = self.turns.whole >= START_ANYWAY
             || self.turns.all >= if random { START_ANYWAY } else { START_AFTER_MEETINGS * resident };
-        if (self.ready.len() < few || long) && !self.full && self.next_block < self.blocks {
+        if (self.ready.len() < few || (long && !self.in_order)) && !self.full && self.next_block < self.stop {
             self.turns = Turns::default();
+            if self.in_order {
+                self.until_look = LOOK;
+            }
             self.start_blocks(1);
         }
+        self.in_order &= self.turns.whole < TOO_LONG;
         let limit = if random { 1 + self.draw() % 300 } else { TURN };
         if random && self.ready.len() > 1 {
             let index = (self.draw() % self.ready.len() as u64) as usize;
@@ -318,7 +325,7 @@ impl Grid {
     }
 
     /// Nobody can run: perhaps memory has changed, room was left, or somebody waits for time.
-    fn pause(&mut self) -> Pause {
+    pub(super) fn pause(&mut self) -> Pause {
         if self.release(true) || self.wake(false) || self.start_blocks(1) {
             self.jump = 1000;
             return Pause::Woken;

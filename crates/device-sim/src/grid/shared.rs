@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::decode::code::{Code, Kernel, Micro};
 use crate::device::Device;
 use crate::launch::DeviceSink;
+use crate::memory::ahead::Pace;
 use crate::memory::region::Region;
 use crate::memory::{Allocation, Table};
 use crate::module::Module;
@@ -49,6 +50,8 @@ pub(crate) struct GridShared {
     pub(crate) strict: bool,
     /// What is known of races, when it is asked for.
     pub(crate) race: Option<Box<crate::race::Race>>,
+    /// What is noted of accesses to global memory while blocks run ahead.
+    pub(crate) pace: Option<Pace>,
 }
 
 #[inline(always)]
@@ -100,7 +103,41 @@ impl GridShared {
             unknown: BTreeSet::new(),
             endless: FxHashMap::default(),
             strict: parts.strict,
+            pace: None,
         }
+    }
+
+    /// The same for blocks that run ahead.
+    pub(crate) fn ahead(&self) -> GridShared {
+        GridShared {
+            device: Arc::clone(&self.device),
+            module: Arc::clone(&self.module),
+            kernel: Arc::clone(&self.kernel),
+            table: Arc::clone(&self.table),
+            version: self.version,
+            cache: Default::default(),
+            parameters: self.parameters.clone(),
+            shape: self.shape,
+            block: self.block,
+            threads: self.threads,
+            cluster: self.cluster,
+            explicit_cluster: self.explicit_cluster,
+            dynamic_shared: self.dynamic_shared,
+            number: self.number,
+            workspace: 0,
+            clock: 0,
+            sink: None,
+            unknown: BTreeSet::new(),
+            endless: FxHashMap::default(),
+            strict: self.strict,
+            race: None,
+            pace: Some(Pace::Ahead(Box::default())),
+        }
+    }
+
+    /// Whether blocks that run ahead did something that cannot be kept back.
+    pub(crate) fn has_failed(&self) -> bool {
+        matches!(&self.pace, Some(Pace::Ahead(ahead)) if ahead.failed)
     }
 
     /// Looks again at what is allocated.

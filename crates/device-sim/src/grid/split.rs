@@ -1,0 +1,161 @@
+//! Two threads for one grid: blocks in turn on this one, and those behind them ahead on another.
+//!
+//! It changes nothing but the time: see [`crate::memory::ahead`].
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use standstill_kernel_ir::Space;
+use standstill_kernel_ir::evaluate::atomic;
+
+use super::schedule::Pause;
+use super::{Grid, Turns};
+use crate::decode::code::Kernel;
+use crate::fault::Fault;
+use crate::launch::Schedule;
+use crate::memory::ahead::{Effect, Granules, Pace};
+
+/// Ticks that a thread is worth starting for, and ticks of both threads together between two meetings.
+const LEAST: u64 = 200_000;
+const MOST: u64 = 16_000_000;
+
+/// How a run of blocks ended.
+enum End {
+    /// All have ended.
+    Done,
+    /// They wait, or take so long that others must start.
+    Undone,
+    Fault(Box<Fault>),
+}
+
+impl Grid {
+    /// Whether the next blocks can be split between two threads.
+    pub(super) fn may_split(&self) -> bool {
+        self.splits
+            && self.in_order
+            && self.ended > 0
+            && self.ended == self.next_block
+            && self.ready.is_empty()
+    }
+
+    /// Runs some of the next blocks, on two threads if that is worth it; false when none can run.
+    pub(super) fn split(&mut self, kernel: &Kernel) -> Result<bool, Box<Fault>> {
+        let each = (self.shared.clock / self.ended).max(1);
+        let count = (self.blocks - self.next_block).min(MOST / each);
+        if count < 2 || count.saturating_mul(each) < LEAST {
+            return self.next_turn(kernel);
+        }
+        let middle = self.next_block + count.div_ceil(2);
+        let end = self.next_block + count;
+        let mut ahead = self.ahead(middle, end);
+        self.shared.pace = Some(Pace::InTurn(Granules::default()));
+        self.stop = middle;
+        let give_up = AtomicBool::new(false);
+        let (in_turn, done) = std::thread::scope(|scope| {
+            let run = || matches!(ahead.run_all(kernel, &give_up), End::Done);
+            let other = std::thread::Builder::new().spawn_scoped(scope, run);
+            let in_turn = self.run_all(kernel, &AtomicBool::new(false));
+            if !matches!(in_turn, End::Done) {
+                give_up.store(true, Ordering::Relaxed);
+            }
+            (in_turn, other.is_ok_and(|other| other.join().unwrap_or(false)))
+        });
+        self.stop = self.blocks;
+        let Some(Pace::InTurn(written)) = self.shared.pace.take() else { return Ok(true) };
+        match in_turn {
+            End::Fault(fault) => return Err(fault),
+            End::Undone => self.splits = false,
+            End::Done => self.splits = done && self.join(ahead, end, &written),
+        }
+        Ok(true)
+    }
+
+    /// Blocks from `first` to before `end`, to run ahead.
+    fn ahead(&self, first: u64, end: u64) -> Grid {
+        Grid {
+            shared: self.shared.ahead(),
+            arch: self.arch,
+            slots: Vec::new(),
+            vacant: Vec::new(),
+            idle: Vec::new(),
+            ready: Default::default(),
+            leaders: Default::default(),
+            held: Vec::new(),
+            clusters: Vec::new(),
+            next_block: first,
+            blocks: self.blocks,
+            stop: end,
+            ended: first,
+            cluster_blocks: self.cluster_blocks,
+            per_multiprocessor: self.per_multiprocessor,
+            schedule: Schedule::RoundRobin,
+            random: self.random,
+            work: 0,
+            at_once: false,
+            in_order: true,
+            splits: false,
+            full: false,
+            turns: Turns::default(),
+            until_look: 0,
+            jump: 1000,
+            fault: None,
+        }
+    }
+
+    /// Runs the blocks up to [`Grid::stop`].
+    fn run_all(&mut self, kernel: &Kernel, give_up: &AtomicBool) -> End {
+        while self.ended < self.stop {
+            if give_up.load(Ordering::Relaxed) || !self.in_order || self.shared.has_failed() {
+                return End::Undone;
+            }
+            match self.next_turn(kernel) {
+                Ok(true) => {}
+                Ok(false) => match self.pause() {
+                    Pause::Woken => {}
+                    Pause::Parked => return End::Undone,
+                },
+                Err(fault) => return End::Fault(fault),
+            }
+        }
+        if self.shared.has_failed() { End::Undone } else { End::Done }
+    }
+
+    /// Takes over what blocks did ahead; false when they have to run again.
+    fn join(&mut self, mut other: Grid, end: u64, written: &Granules) -> bool {
+        let Some(Pace::Ahead(ahead)) = other.shared.pace.take() else { return false };
+        if ahead.was_misled(written) {
+            return false;
+        }
+        ahead.release(|address, effect| {
+            let Some(found) = self.shared.cached(address) else { return };
+            let (region, offset) = (&found.region, (address - found.address) as usize);
+            match effect {
+                Effect::Store(bytes, value) => {
+                    let whole = match bytes {
+                        8 => region.store(offset, value),
+                        4 => region.store(offset, value as u32),
+                        _ => region.store(offset, value as u8),
+                    };
+                    if !whole {
+                        // Memory of the host may begin and end anywhere.
+                        let low = value.to_le_bytes().into_iter().take(bytes as usize);
+                        low.zip(offset..).for_each(|(byte, at)| _ = region.store(at, byte));
+                    }
+                }
+                Effect::Change(operation, ty, operand) => {
+                    let change = |old: u64| {
+                        atomic::atomic(operation, ty, Space::Global, old, operand, 0).unwrap_or(old)
+                    };
+                    match ty.bytes() {
+                        4 => region.update(offset, |old: u32| change(old.into()) as u32).map(u64::from),
+                        _ => region.update(offset, change),
+                    };
+                }
+            }
+        });
+        self.work += other.work;
+        self.shared.clock += other.shared.clock;
+        self.shared.unknown.extend(std::mem::take(&mut other.shared.unknown));
+        (self.next_block, self.ended) = (end, end);
+        true
+    }
+}
