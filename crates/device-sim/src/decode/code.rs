@@ -260,6 +260,8 @@ pub(crate) struct Kernel {
     pub(crate) parameter_bytes: u32,
     /// Its blocks have nothing to do with each other; see [`super::independent`].
     pub(crate) independent: bool,
+    /// Registers must be zero before a block begins: something reads them that may not have been written.
+    pub(crate) clears: bool,
 }
 
 impl Kernel {

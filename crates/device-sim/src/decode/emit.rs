@@ -1,7 +1,8 @@
 //! One instruction of kernel IR: one or a few operations of the interpreter.
 
 use standstill_kernel_ir::{
-    Access, Arithmetic, Callee, Instruction, MatrixKind, Op, Operand, OperandRange, Operation, Space, Type,
+    Access, Arithmetic, BarrierKind, Callee, Instruction, MatrixKind, Op, Operand, OperandRange, Operation,
+    Space, Type,
 };
 
 use super::code::{Builtin, Call, General, Handler, Kind, Micro, Place, Plane, Slot, Target, Whole};
@@ -76,6 +77,14 @@ impl Decoder<'_> {
             && results_unread(function, instruction)
         {
             micro.d = atomic::UNREAD;
+        }
+        if let Op::Barrier { kind: BarrierKind::Sync, reduction: None, .. } = instruction.op
+            && let [Operand::Immediate(id)] | [Operand::Immediate(id), Operand::Absent, ..] =
+                function.sources(operands)
+            && function.destinations(operands).is_empty()
+            && function.sources(operands).iter().skip(1).all(|operand| *operand == Operand::Absent)
+        {
+            micro.d = Slot((*id).try_into().unwrap_or(u32::MAX));
         }
         self.push(micro);
         Ok(())

@@ -7,6 +7,7 @@ use standstill_kernel_ir::{Callee, Function, FunctionId, FunctionKind, Operand, 
 
 use super::code::Kernel;
 use super::independent::is_independent;
+use super::rows::reads_unwritten;
 use super::{Surroundings, decode};
 use crate::address;
 use crate::launch::LaunchError;
@@ -33,6 +34,7 @@ pub(crate) fn kernel(module: &Module, id: FunctionId) -> Result<Kernel, LaunchEr
     let (parameter_offsets, parameter_bytes) = parameter_layout(entry);
     let surroundings = Surroundings { module, shared: &shared.addresses, parameters: &parameter_offsets };
     let independent = functions.len() == 1 && is_independent(entry);
+    let clears = functions.len() > 1 || reads_unwritten(entry);
     let mut codes = vec![None; headers.len()];
     for function in functions {
         let at = function.id.0 as usize;
@@ -50,6 +52,7 @@ pub(crate) fn kernel(module: &Module, id: FunctionId) -> Result<Kernel, LaunchEr
         parameter_offsets,
         parameter_bytes,
         independent,
+        clears,
     })
 }
 

@@ -56,8 +56,8 @@ pub(crate) fn terminator_reads(function: &Function, terminator: Terminator, mut 
     }
 }
 
-/// Gives each register of the blocks in `order` a row, and the rows that a frame has.
-pub(crate) fn allocate(function: &Function, order: &[BlockId]) -> (Vec<Place>, Frame) {
+/// The registers that are alive where each block begins, and where it ends.
+fn live(function: &Function, order: &[BlockId]) -> (Bits, Bits) {
     let count = function.registers.len();
     let mut live_in = Bits::new(function.blocks.len(), count);
     let mut defined = Bits::new(function.blocks.len(), count);
@@ -113,6 +113,30 @@ pub(crate) fn allocate(function: &Function, order: &[BlockId]) -> (Vec<Place>, F
             live_out.of(at).copy_from_slice(&out);
         }
     }
+    (live_in, live_out)
+}
+
+/// Whether a lane may read a register before it has written it, or another lane's that does not run.
+pub(crate) fn reads_unwritten(function: &Function) -> bool {
+    let across = |op: &Op| {
+        matches!(
+            op,
+            Op::Shuffle(_)
+                | Op::Vote(_)
+                | Op::Match { .. }
+                | Op::WarpReduce { .. }
+                | Op::Elect
+                | Op::Matrix(_)
+        )
+    };
+    let all: Vec<BlockId> = (0..function.blocks.len() as u32).map(BlockId).collect();
+    function.instructions.iter().any(|instruction| across(&instruction.op))
+        || live(function, &all).0.of(0).iter().any(|&word| word != 0)
+}
+
+/// Gives each register of the blocks in `order` a row, and the rows that a frame has.
+pub(crate) fn allocate(function: &Function, order: &[BlockId]) -> (Vec<Place>, Frame) {
+    let (mut live_in, mut live_out) = live(function, order);
     let intervals = intervals(function, order, &mut live_in, &mut live_out);
     scan(function, intervals)
 }

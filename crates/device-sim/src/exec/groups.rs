@@ -8,6 +8,9 @@ use crate::fault::FaultKind;
 impl Warp {
     /// The group that runs next: the one that is furthest behind, unless one has waited for long.
     pub(super) fn choose(&mut self) -> Option<usize> {
+        if let [only] = self.groups.as_slice() {
+            return only.state.is_ready().then_some(0);
+        }
         if self.random != 0 && self.groups.len() > 1 {
             self.random =
                 self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
@@ -122,6 +125,9 @@ impl Warp {
 
     /// Lets waiting lanes go on whose teams are complete.
     pub(crate) fn gather(&mut self) {
+        if !self.groups.iter().any(|group| matches!(group.state, State::AtCollective(_))) {
+            return;
+        }
         let live = self.live;
         let waiting: Vec<(u32, u32, u32)> = self
             .groups

@@ -32,13 +32,14 @@ impl Warp {
             self.tell_met(core);
         }
         let mut code = core.code;
+        let mut ops = code.ops.as_slice();
         let mut pc = group.pc as usize;
         let forced = !STEPS && self.ticks.saturating_sub(group.ran) > PATIENCE;
         let alone_until = core.ticks + if forced { FORCED } else { 0 };
         if self.watch.recheck {
             self.recheck(core, group, group.pc);
         }
-        if let Some(op) = code.ops.get(pc)
+        if let Some(op) = ops.get(pc)
             && op.kind == Kind::Join
         {
             pc += 1;
@@ -57,7 +58,7 @@ impl Warp {
                 }
                 steps += 1;
             }
-            let op = &code.ops[pc];
+            let op = &ops[pc];
             match op.kind {
                 Kind::Run => {
                     core.active =
@@ -189,7 +190,7 @@ impl Warp {
                     match calls::call(self, core, group, code, x, pc as u32) {
                         Ok(Some(entry)) => {
                             pc = entry as usize;
-                            code = core.code;
+                            (code, ops) = (core.code, &core.code.ops);
                             core.ticks += 1;
                         }
                         Ok(None) => pc += 1,
@@ -201,7 +202,7 @@ impl Warp {
                     match calls::leave(self, core, group) {
                         Some(back) => {
                             pc = back as usize;
-                            code = core.code;
+                            (code, ops) = (core.code, &core.code.ops);
                         }
                         None => stop!(End::Exit),
                     }

@@ -10,6 +10,14 @@ use crate::decode::code::{LANES, Micro, Row32};
 /// Writes one value per lane to `d`, whose width is `b`.
 pub(super) fn spread(core: &mut Core<'_>, op: &Micro, value: impl Fn(usize) -> u64) -> Step {
     let active = core.active;
+    if active == u32::MAX {
+        if op.b == WIDE_ADDRESS {
+            *core.wide_mut(op.d) = std::array::from_fn(value);
+        } else {
+            *core.narrow_mut(op.d) = std::array::from_fn(|lane| value(lane) as u32);
+        }
+        return Step::Next;
+    }
     let on = |lane: usize| active >> lane & 1 != 0;
     if op.b == WIDE_ADDRESS {
         let row = core.wide_mut(op.d);
@@ -29,6 +37,11 @@ pub(super) fn spread(core: &mut Core<'_>, op: &Micro, value: impl Fn(usize) -> u
 fn thread_index(first: u32, extents: [u32; 3], axis: u8) -> Row32 {
     let [x, y, _] = extents.map(|extent| extent.max(1));
     let mut at = [first % x, first / x % y, first / x / y];
+    if at[0] + LANES as u32 <= x {
+        return std::array::from_fn(|lane| {
+            if axis == 0 { at[0] + lane as u32 } else { at[usize::from(axis.min(2))] }
+        });
+    }
     std::array::from_fn(|_| {
         let here = at[usize::from(axis.min(2))];
         at[0] += 1;

@@ -165,12 +165,15 @@ impl Warp {
         }
     }
 
-    /// Makes a warp all of whose lanes have ended the one at another place, as if it were new.
-    pub(crate) fn renew(&mut self, place: WarpPlace, lanes_there: u32) {
+    /// Makes a warp all of whose lanes have ended the one at another place, as if it were new; registers only where
+    /// `clear` says so.
+    pub(crate) fn renew(&mut self, place: WarpPlace, lanes_there: u32, clear: bool) {
         self.frames.truncate(1);
         self.known_frames.clear();
         let local_bytes = self.frames.first().map_or(0, |entry| entry.code.0.local_bytes as usize);
-        self.registers.clear();
+        if clear {
+            self.registers.clear();
+        }
         self.local.renew(local_bytes);
         self.groups.clear();
         begin(&mut self.groups, lanes_there, self.apart);
@@ -301,11 +304,10 @@ impl Warp {
             group = self.groups.swap_remove(next);
             self.enter(&mut core, &group);
         };
-        self.ticks += core.ticks;
-        core.grid.clock += core.ticks;
-        self.registers = std::mem::take(&mut core.registers);
-        self.local = std::mem::take(&mut core.local);
-        self.spy = std::mem::take(&mut core.spy);
+        let Core { registers, local, spy, ticks, grid, .. } = core;
+        self.ticks += ticks;
+        grid.clock += ticks;
+        (self.registers, self.local, self.spy) = (registers, local, spy);
         turn
     }
 

@@ -99,11 +99,11 @@ struct Named {
 }
 
 impl Block {
-    /// Makes a block that has ended the one at another place, as if it were new.
-    pub(crate) fn renew(&mut self, place: BlockPlace, threads: u32) {
+    /// Makes a block that has ended the one at another place, as if it were new; registers only where `clear` says so.
+    pub(crate) fn renew(&mut self, place: BlockPlace, threads: u32, clear: bool) {
         self.place = place;
         for (warp, (place, lanes)) in self.warps.iter_mut().zip(place.warps(threads)) {
-            warp.renew(place, lanes);
+            warp.renew(place, lanes, clear);
         }
         self.shared.0.shared.clear();
         self.barriers = [Barrier::default(); BARRIERS];
@@ -137,6 +137,11 @@ impl Block {
                 continue;
             }
             let (frame, pc, mask) = (group.frame, group.pc, group.mask);
+            if let Some(id) = self.whole_barrier(warp, frame, pc) {
+                self.arrive_whole(warp, index, id);
+                index += 1;
+                continue;
+            }
             let Some(whole) = self.operation(kernel, warp, frame, pc) else {
                 index += 1;
                 continue;
@@ -153,6 +158,29 @@ impl Block {
         }
         let opened = self.settle(kernel);
         Ok(Arrivals { others, opened })
+    }
+
+    /// The number of the barrier at a place that all threads of the block wait at, and that gives nothing.
+    fn whole_barrier(&self, warp: usize, frame: u32, pc: u32) -> Option<u32> {
+        let code = &self.warps.get(warp)?.frames.get(frame as usize)?.code.0;
+        code.ops.get(pc as usize).map(|op| op.d.0).filter(|&id| (id as usize) < BARRIERS)
+    }
+
+    fn arrive_whole(&mut self, warp: usize, index: usize, id: u32) {
+        let Some(group) = self.warps.get_mut(warp).and_then(|warp| warp.groups.get_mut(index)) else {
+            return;
+        };
+        group.state = State::AtBarrier(id);
+        let mask = group.mask;
+        if let Some(meetings) = &mut self.meetings {
+            meetings.push(Meeting::Arrived { id, warp: warp as u32, mask, waits: true });
+        }
+        self.reached |= 1 << id;
+        if let Some(barrier) = self.barriers.get_mut(id as usize) {
+            barrier.arrived += mask.count_ones();
+            barrier.asked += mask.count_ones();
+            barrier.expected = None;
+        }
     }
 
     /// The operation at a place.
@@ -258,7 +286,10 @@ impl Block {
                 if self.meetings.is_some() {
                     all.push((index as u32, mask));
                 }
-                let whole = self.operation(kernel, index, frame, pc);
+                let whole = match self.whole_barrier(index, frame, pc) {
+                    Some(_) => None,
+                    None => self.operation(kernel, index, frame, pc),
+                };
                 let Some(warp) = self.warps.get_mut(index) else { continue };
                 if let Some(whole) = whole
                     && whole.destination(0).is_some()

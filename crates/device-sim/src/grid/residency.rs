@@ -69,7 +69,7 @@ impl Grid {
             .collect();
         let mut slots = SmallVec::<[usize; 1]>::new();
         if let (Some(mut block), &[place]) = (self.idle.pop(), places.as_slice()) {
-            block.renew(place, self.shared.threads);
+            block.renew(place, self.shared.threads, self.shared.kernel.clears);
             slots.push(self.seat(block));
         } else {
             let Some(blocks) = self.fresh_blocks(&places) else { return false };
