@@ -364,8 +364,20 @@ fn ahead_store<const SPACE: u8, W: Word, S: Element>(core: &mut Core<'_>, op: &M
         return false;
     }
     let values = *S::source(core, op.d);
+    let active = core.active;
     let Some(Pace::Ahead(ahead)) = &mut core.grid.pace else { return false };
-    for lane in lanes(core.active) {
+    let neighbours =
+        (0..LANES).all(|lane| addresses[lane] == addresses[0].wrapping_add((lane * W::BYTES) as u64));
+    if active == u32::MAX && neighbours {
+        let mut bytes = [0; 8 * LANES];
+        for lane in 0..LANES {
+            let value = values[lane].to_u64().to_le_bytes();
+            bytes[lane * W::BYTES..(lane + 1) * W::BYTES].copy_from_slice(&value[..W::BYTES]);
+        }
+        ahead.write_run(addresses[0], &bytes[..LANES * W::BYTES]);
+        return true;
+    }
+    for lane in lanes(active) {
         ahead.write(addresses[lane], W::BYTES as u32, values[lane].to_u64());
     }
     true

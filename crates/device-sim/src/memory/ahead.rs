@@ -33,6 +33,8 @@ pub(crate) struct Granules {
     bits: Vec<[u64; 64]>,
     /// The page that was last looked for.
     last: Option<(u64, usize)>,
+    /// Accesses that took long to note.
+    pub(crate) slow: u64,
 }
 
 impl Granules {
@@ -91,13 +93,16 @@ fn word_of(granule: u64) -> usize {
 /// Bytes of a granule, and which of them were written.
 #[derive(Debug, Clone, Copy)]
 struct Kept {
+    granule: u64,
     bytes: [u8; 1 << GRANULE],
     written: u128,
 }
 
 /// What is done to memory in the end.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Effect {
+pub(crate) enum Effect<'a> {
+    /// Bytes are written.
+    Fill(&'a [u8]),
     /// So many low bytes of a value are stored.
     Store(u32, u64),
     /// The value there is changed by an operand.
@@ -110,11 +115,16 @@ pub(crate) struct Ahead {
     read: Granules,
     written: Granules,
     reduced: Granules,
-    kept: FxHashMap<u64, Kept>,
+    kept: Vec<Kept>,
+    /// Where in the list each granule is, and the one that was last looked for.
+    places: FxHashMap<u64, usize>,
+    last: Option<(u64, usize)>,
     /// By address: what is done to the value there in the end.
     sums: FxHashMap<u64, (AtomicOperation, Type, u64)>,
     /// Something that cannot be kept back.
     pub(crate) failed: bool,
+    /// Accesses that took long to note.
+    pub(crate) slow: u64,
 }
 
 impl Ahead {
@@ -135,10 +145,11 @@ impl Ahead {
         if !self.written.touches(address, bytes.into()) {
             return value;
         }
+        self.slow += 1;
         let mut seen = value.to_le_bytes();
         for (byte, at) in seen.iter_mut().zip(address..).take(bytes as usize) {
             let within = (at & ((1 << GRANULE) - 1)) as usize;
-            if let Some(kept) = self.kept.get(&(at >> GRANULE))
+            if let Some(kept) = self.places.get(&(at >> GRANULE)).and_then(|&place| self.kept.get(place))
                 && kept.written >> within & 1 != 0
             {
                 *byte = kept.bytes.get(within).copied().unwrap_or_default();
@@ -149,21 +160,45 @@ impl Ahead {
 
     /// Keeps a write back.
     pub(crate) fn write(&mut self, address: u64, bytes: u32, value: u64) {
-        self.failed |= self.reduced.touches(address, bytes.into()) || self.kept.len() > MOST_KEPT;
-        self.written.add(address, bytes.into());
-        let within = (address & ((1 << GRANULE) - 1)) as usize;
-        let kept =
-            self.kept.entry(address >> GRANULE).or_insert(Kept { bytes: [0; 1 << GRANULE], written: 0 });
-        // Accesses are aligned, so that none lies in two granules.
-        match kept.bytes.get_mut(within..within + bytes as usize) {
-            Some(place) => {
-                for (byte, new) in place.iter_mut().zip(value.to_le_bytes()) {
-                    *byte = new;
-                }
-                kept.written |= ((1 << bytes) - 1) << within;
+        let value = value.to_le_bytes();
+        self.write_run(address, value.get(..bytes as usize).unwrap_or(&value));
+    }
+
+    /// Keeps back a write of neighbouring bytes.
+    pub(crate) fn write_run(&mut self, address: u64, bytes: &[u8]) {
+        let length = bytes.len() as u64;
+        self.failed |= self.reduced.touches(address, length) || self.kept.len() > MOST_KEPT;
+        self.written.add(address, length);
+        let (mut at, mut rest) = (address, bytes);
+        while !rest.is_empty() {
+            let within = (at & ((1 << GRANULE) - 1)) as usize;
+            let (now, later) = rest.split_at(rest.len().min((1 << GRANULE) - within));
+            let kept = self.keep(at >> GRANULE);
+            if let Some(place) = kept.and_then(|kept| {
+                kept.written |= (u128::MAX >> (128 - now.len())) << within;
+                kept.bytes.get_mut(within..within + now.len())
+            }) {
+                place.copy_from_slice(now);
             }
-            None => self.failed = true,
+            at += now.len() as u64;
+            rest = later;
         }
+    }
+
+    /// What is kept of a granule.
+    fn keep(&mut self, granule: u64) -> Option<&mut Kept> {
+        let place = match self.last {
+            Some((last, place)) if last == granule => place,
+            _ => {
+                let kept = &mut self.kept;
+                *self.places.entry(granule).or_insert_with(|| {
+                    kept.push(Kept { granule, bytes: [0; 1 << GRANULE], written: 0 });
+                    kept.len() - 1
+                })
+            }
+        };
+        self.last = Some((granule, place));
+        self.kept.get_mut(place)
     }
 
     /// Keeps back a change of the value at an address whose order among others like it does not matter.
@@ -188,9 +223,13 @@ impl Ahead {
     }
 
     /// Everything that was kept back.
-    pub(crate) fn release(&self, mut act: impl FnMut(u64, Effect)) {
-        for (granule, kept) in &self.kept {
-            let start = granule << GRANULE;
+    pub(crate) fn release(&self, mut act: impl FnMut(u64, Effect<'_>)) {
+        for kept in &self.kept {
+            let start = kept.granule << GRANULE;
+            if kept.written == u128::MAX {
+                act(start, Effect::Fill(&kept.bytes));
+                continue;
+            }
             for (word, at) in kept.bytes.chunks_exact(8).zip((0u64..).step_by(8)) {
                 let written = (kept.written >> at & 0xff) as u8;
                 let value = word.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
@@ -235,14 +274,17 @@ mod tests {
         assert!(ahead.reads(0x2000, 128));
         ahead.reduce(0x3000, AtomicOperation::Add, Type::U32, 5);
         ahead.reduce(0x3000, AtomicOperation::Add, Type::U32, u32::MAX.into());
+        ahead.write_run(0x40c0, &[9; 200]);
         let mut effects = Vec::new();
-        ahead.release(|address, effect| effects.push((address, effect)));
-        let expected = [
-            (0x1000, Effect::Store(4, 0x0007_0000_0403_0201)),
-            (0x1006, Effect::Store(1, 7)),
-            (0x3000, Effect::Change(AtomicOperation::Add, Type::U32, 4)),
-        ];
-        assert_eq!(effects, expected);
+        ahead.release(|address, effect| effects.push((address, format!("{effect:?}"))));
+        let low = |bytes| Effect::Store(bytes, 0x0007_0000_0403_0201 >> if bytes == 1 { 48 } else { 0 });
+        assert_eq!(effects[..2], [(0x1000, format!("{:?}", low(4))), (0x1006, format!("{:?}", low(1)))]);
+        let words = effects.iter().filter(|(address, _)| (0x40c0..0x4100).contains(address)).count();
+        assert_eq!(words, 8);
+        assert_eq!(effects[10], (0x4100, format!("{:?}", Effect::Fill(&[9; 128]))));
+        assert_eq!(effects[11], (0x4180, format!("{:?}", Effect::Store(8, 0x0909_0909_0909_0909))));
+        let change = Effect::Change(AtomicOperation::Add, Type::U32, 4);
+        assert_eq!(effects[12..], [(0x3000, format!("{change:?}"))]);
         assert!(!ahead.failed);
         let mut written = Granules::default();
         written.add(0x1fff, 1);
