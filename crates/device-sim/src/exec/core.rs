@@ -106,7 +106,9 @@ impl LocalMemory {
     /// As it is before anything has run, with `bytes` bytes in every lane.
     pub(crate) fn renew(&mut self, bytes: usize) {
         if self.stride == LocalMemory::stride_for(bytes) {
-            self.bytes.fill(0);
+            if bytes > 0 {
+                self.bytes.fill(0);
+            }
         } else {
             *self = LocalMemory::default();
             self.reserve(bytes);

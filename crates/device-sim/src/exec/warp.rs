@@ -289,7 +289,9 @@ impl Warp {
                 End::Fault(kind, lane) => Some(Turn::Fault(kind, lane, at.0, at.1)),
             };
             if group.mask != 0 {
-                self.groups.push(group);
+                // Field by field: what was just written piece by piece is slow to read as a whole.
+                let Group { mask, pc, frame, state, ran } = group;
+                self.groups.push(Group { mask, pc, frame, state, ran });
             }
             if let Some(turn) = turn {
                 break turn;

@@ -106,7 +106,11 @@ impl Block {
             warp.renew(place, lanes, clear);
         }
         self.shared.0.shared.clear();
-        self.barriers = [Barrier::default(); BARRIERS];
+        for id in lanes(self.reached) {
+            if let Some(barrier) = self.barriers.get_mut(id) {
+                *barrier = Barrier::default();
+            }
+        }
         (self.reached, self.live) = (0, threads);
         self.watch = BlockWatch::default();
     }
@@ -249,17 +253,9 @@ impl Block {
         let live = self.live();
         let mut opened = false;
         for id in lanes(self.reached) {
-            let Some(&barrier) = self.barriers.get(id).filter(|barrier| barrier.arrived > 0) else {
-                continue;
-            };
-            let complete = match barrier.expected {
-                Some(count) => barrier.arrived >= count,
-                None => barrier.arrived >= live,
-            };
-            if complete {
-                if let Some(barrier) = self.barriers.get_mut(id) {
-                    *barrier = Barrier::default();
-                }
+            let Some(barrier) = self.barriers.get_mut(id) else { continue };
+            if barrier.arrived > 0 && barrier.arrived >= barrier.expected.unwrap_or(live) {
+                let barrier = std::mem::take(barrier);
                 self.reached &= !(1 << id);
                 let repeats = barrier.expected.is_none() && self.repeats(id as u32);
                 self.open(kernel, id as u32, barrier);
