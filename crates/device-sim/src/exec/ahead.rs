@@ -7,6 +7,7 @@ use crate::decode::code::{LANES, Micro, Row64};
 use crate::memory::ahead::{Pace, WIDEST};
 
 /// Where the active lanes access memory.
+#[allow(clippy::large_enum_variant, reason = "it lives for a moment")]
 enum Stretch {
     /// In what belongs to the block or its threads.
     Own,
