@@ -1,5 +1,7 @@
 //! Blocks on two threads do what they do on one.
 
+#![allow(clippy::unwrap_used, reason = "a helper of tests")]
+
 mod common;
 
 use common::{Case, finish};

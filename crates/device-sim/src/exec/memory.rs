@@ -10,7 +10,6 @@ use super::wide::Element;
 use super::{ahead, special};
 use crate::address;
 use crate::decode::code::{Handler, LANES, Micro, Place, Plane, Row32, Row64, Slot};
-use crate::memory::ahead::Pace;
 use crate::memory::halves::{HALF, same_size};
 use crate::memory::region::{Region, Word};
 
@@ -22,7 +21,7 @@ pub(crate) const WIDE_ADDRESS: Slot = Slot(1);
 /// The spaces that handlers are made for.
 const GLOBAL: u8 = 0;
 const SHARED: u8 = 1;
-const GENERIC: u8 = 2;
+pub(super) const GENERIC: u8 = 2;
 
 /// The addresses of all lanes: `a` by `b`, plus `x`.
 #[inline(always)]
@@ -113,7 +112,10 @@ fn halves_of<W: Word, const ALL: bool>(core: &Core<'_>, op: &Micro) -> Halves {
 
 /// The offsets of the active lanes' elements; for lanes that are not active that of the first active one.
 #[inline(always)]
-fn offsets<'c, const SPACE: u8>(core: &'c mut Core<'_>, op: &Micro) -> Option<(&'c Region, Row64)> {
+pub(super) fn offsets<'c, const SPACE: u8>(
+    core: &'c mut Core<'_>,
+    op: &Micro,
+) -> Option<(&'c Region, Row64)> {
     let mut at = addresses(core, op);
     let active = core.active;
     let first = at[active.trailing_zeros() as usize % LANES];
@@ -302,7 +304,7 @@ fn fast_store<const SPACE: u8, W: Word, S: Element, const AVX: bool>(
     }
     if SPACE != SHARED && core.grid.pace.is_some() && !ahead::may_write(core, op, W::BYTES, SPACE == GENERIC)
     {
-        return ahead_store::<SPACE, W, S>(core, op);
+        return ahead::store::<SPACE, W, S>(core, op);
     }
     let active = core.active;
     let values = *S::source(core, op.d);
@@ -343,44 +345,6 @@ fn fast_store<const SPACE: u8, W: Word, S: Element, const AVX: bool>(
         good &= region.store(at[lane] as usize, W::from_u64(values[lane].to_u64()));
     }
     good
-}
-
-/// A store of blocks that run ahead.
-fn ahead_store<const SPACE: u8, W: Word, S: Element>(core: &mut Core<'_>, op: &Micro) -> bool {
-    if !matches!(core.grid.pace, Some(Pace::Ahead(_))) {
-        return false;
-    }
-    let align = op.c.0.max(W::BYTES as u32);
-    let addresses = addresses(core, op);
-    let own = |address| (address::PARAMETERS..address::SHARED_END).contains(&address);
-    if SPACE == GENERIC && lanes(core.active).any(|lane| own(addresses[lane])) {
-        return false;
-    }
-    let Some((region, at)) = offsets::<SPACE>(core, op) else { return false };
-    let last = at.iter().fold(0, |last, &at| at.max(last));
-    let bits = at.iter().fold(0, |bits, at| bits | at);
-    let inside = last.checked_add(W::BYTES as u64).is_some_and(|end| end <= region.len() as u64);
-    if !inside || bits & u64::from(align - 1) != 0 {
-        return false;
-    }
-    let values = *S::source(core, op.d);
-    let active = core.active;
-    let Some(Pace::Ahead(ahead)) = &mut core.grid.pace else { return false };
-    let neighbours =
-        (0..LANES).all(|lane| addresses[lane] == addresses[0].wrapping_add((lane * W::BYTES) as u64));
-    if active == u32::MAX && neighbours {
-        let mut bytes = [0; 8 * LANES];
-        for lane in 0..LANES {
-            let value = values[lane].to_u64().to_le_bytes();
-            bytes[lane * W::BYTES..(lane + 1) * W::BYTES].copy_from_slice(&value[..W::BYTES]);
-        }
-        ahead.write_run(addresses[0], &bytes[..LANES * W::BYTES]);
-        return true;
-    }
-    for lane in lanes(active) {
-        ahead.write(addresses[lane], W::BYTES as u32, values[lane].to_u64());
-    }
-    true
 }
 
 #[cold]
