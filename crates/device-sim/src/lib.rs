@@ -10,6 +10,9 @@
 //! resident and other threads read and write the memory. The grid ends [`Progress::Finished`] or with a
 //! [`Fault`], or is [`Progress::Parked`]: every live thread waits for something, and nothing inside can move.
 //! The holder knows whether somebody outside still may; if not, [`Grid::standstill`] is the verdict.
+//!
+//! Blocks that have nothing to do with each other may run on a second thread, ahead of their turn; what a grid does
+//! never depends on that.
 
 pub mod address;
 mod decode;
