@@ -16,7 +16,7 @@ use crate::module::{LoadError, Module, VariableImage};
 pub struct Device {
     model: Model,
     memory: Memory,
-    room: Mutex<Rooms>,
+    room: Mutex<Vec<Room>>,
     grids: AtomicU64,
     /// Threads that a grid may use.
     workers: AtomicUsize,
@@ -30,14 +30,6 @@ struct Room {
     free: i64,
 }
 
-/// What all multiprocessors have left.
-#[derive(Debug, Default)]
-struct Rooms {
-    of: Vec<Room>,
-    /// The one after the last that was chosen: among equals the next gets the next block.
-    next: usize,
-}
-
 /// The parts that a multiprocessor is divided into; divisible by every small number of blocks.
 const WHOLE: i64 = 5_354_228_880;
 
@@ -48,7 +40,7 @@ impl Device {
         Arc::new(Device {
             model,
             memory: Memory::new(memory_bytes),
-            room: Mutex::new(Rooms { of: room, next: 0 }),
+            room: Mutex::new(room),
             grids: AtomicU64::new(1),
             workers: AtomicUsize::new(std::thread::available_parallelism().map_or(1, usize::from)),
         })
@@ -118,22 +110,21 @@ impl Device {
     }
 
     /// Takes room for `blocks` blocks at once, each a `per`-th of a multiprocessor; gives the multiprocessor
-    /// of each. All or none.
-    pub(crate) fn take_room(&self, blocks: usize, per: u64) -> Option<Vec<u32>> {
+    /// of each. All or none. `first` is the one to begin with among those that are equally empty.
+    pub(crate) fn take_room(&self, blocks: usize, per: u64, first: usize) -> Option<Vec<u32>> {
         let share = share(per);
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
         let mut taken = Vec::with_capacity(blocks);
         for _ in 0..blocks {
-            let best = room.emptiest();
-            match room.of.get_mut(best) {
+            let best = emptiest(&room, first + taken.len());
+            match room.get_mut(best) {
                 Some(place) if place.free >= share => {
                     place.free -= share;
-                    room.next = best + 1;
                     taken.push(best as u32);
                 }
                 _ => {
                     for index in taken {
-                        if let Some(room) = room.of.get_mut(index as usize) {
+                        if let Some(room) = room.get_mut(index as usize) {
                             room.free += share;
                         }
                     }
@@ -147,7 +138,7 @@ impl Device {
     /// Takes room that is not there.
     pub(crate) fn take_beyond(&self, multiprocessor: u32, per: u64) {
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(room) = room.of.get_mut(multiprocessor as usize) {
+        if let Some(room) = room.get_mut(multiprocessor as usize) {
             room.free -= share(per);
         }
     }
@@ -155,28 +146,26 @@ impl Device {
     /// Gives back the room of one block.
     pub(crate) fn give_room(&self, multiprocessor: u32, per: u64) {
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(room) = room.of.get_mut(multiprocessor as usize) {
+        if let Some(room) = room.get_mut(multiprocessor as usize) {
             room.free += share(per);
         }
     }
 }
 
-impl Rooms {
-    /// The emptiest multiprocessor, as hardware spreads blocks.
-    fn emptiest(&self) -> usize {
-        let start = if self.next < self.of.len() { self.next } else { 0 };
-        let mut best = (i64::MIN, start);
-        for index in (start..self.of.len()).chain(0..start) {
-            let free = self.of.get(index).map_or(i64::MIN, |room| room.free);
-            if free > best.0 {
-                best = (free, index);
-            }
-            if free == WHOLE {
-                break;
-            }
+/// The emptiest multiprocessor, as hardware spreads blocks; of equal ones the next from `first` on.
+fn emptiest(room: &[Room], first: usize) -> usize {
+    let start = first % room.len().max(1);
+    let mut best = (i64::MIN, start);
+    for index in (start..room.len()).chain(0..start) {
+        let free = room.get(index).map_or(i64::MIN, |room| room.free);
+        if free > best.0 {
+            best = (free, index);
         }
-        best.1
+        if free == WHOLE {
+            break;
+        }
     }
+    best.1
 }
 
 /// What one of `per` blocks takes of a multiprocessor.

@@ -21,7 +21,8 @@ impl Grid {
             left -= 1;
             let count = self.cluster_blocks as usize;
             let device = Arc::clone(&self.shared.device);
-            let Some(places) = device.take_room(count, self.per_multiprocessor) else {
+            let first = self.next_block as usize;
+            let Some(places) = device.take_room(count, self.per_multiprocessor, first) else {
                 self.full = true;
                 break;
             };
