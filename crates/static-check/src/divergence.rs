@@ -66,16 +66,18 @@ pub(crate) fn suspicious_in_warps(body: &Body, uniformity: &Uniformity) -> bool 
 }
 
 /// Whether a warp operation stands under a condition that may differ within the warp, or has a mask that
-/// does not name the whole warp, or lanes of a warp poll apart while the others may wait for them there.
+/// does not name the whole warp, or lanes of a warp wait elsewhere while the others may wait for them there.
 pub(crate) fn warp_operations_are_suspicious(body: &Body, uniformity: &Uniformity) -> bool {
-    let polls_apart = body.instructions().any(|(id, instruction)| {
-        let reads = match instruction.op {
-            Op::Load(access) => access.order != standstill_kernel_ir::Order::Weak,
-            Op::Atomic { .. } => true,
+    let waits_apart = body.instructions().any(|(id, instruction)| {
+        let block = body.block_of(id);
+        let in_loop = || body.loops.innermost(block).is_some();
+        let waits = match instruction.op {
+            Op::Load(access) => access.order != standstill_kernel_ir::Order::Weak && in_loop(),
+            Op::Atomic { .. } => in_loop(),
+            Op::Barrier { .. } => true,
             _ => false,
         };
-        let block = body.block_of(id);
-        reads && body.loops.innermost(block).is_some() && uniformity.control(block) < Agreement::Warp
+        waits && uniformity.control(block) < Agreement::Warp
     });
     body.instructions().any(|(id, instruction)| {
         let Some(position) = mask_position(&instruction.op) else { return false };
@@ -83,7 +85,7 @@ pub(crate) fn warp_operations_are_suspicious(body: &Body, uniformity: &Uniformit
         match body.source(instruction, position) {
             Operand::Absent => false,
             _ => {
-                polls_apart
+                waits_apart
                     || uniformity.control(body.block_of(id)) < Agreement::Warp
                     || mask.is_some_and(|mask| mask != u32::MAX)
             }

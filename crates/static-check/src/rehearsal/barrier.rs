@@ -137,15 +137,68 @@ impl Machine<'_> {
         Ok(())
     }
 
+    /// Lets the waiters of counted barriers go on where parts of warps came, which count as whole ones (seen on an
+    /// H200); whether there were any.
+    pub(crate) fn complete_by_warps(&mut self) -> bool {
+        let mut ready = Vec::new();
+        for (block, barriers) in (0u32..).zip(&self.barriers) {
+            for (&id, phase) in &barriers.phases {
+                let Some(count) = phase.count.filter(|_| !phase.arrivals.is_empty()) else { continue };
+                let mut warps: Vec<u32> = Vec::new();
+                let mut arrived = 0;
+                let (took_part, later): (Vec<Arrival>, Vec<Arrival>) =
+                    phase.arrivals.iter().partition(|arrival| {
+                        let warp = arrival.thread / WARP_SIZE;
+                        let came = warps.contains(&warp);
+                        if arrived >= count || came {
+                            return came;
+                        }
+                        if self.is_aligned(arrival.instruction) {
+                            warps.push(warp);
+                            arrived += WARP_SIZE;
+                        } else {
+                            arrived += 1;
+                        }
+                        true
+                    });
+                if arrived >= count {
+                    ready.push((block, id, took_part, later));
+                }
+            }
+        }
+        ready.sort_unstable_by_key(|&(block, id, ..)| (block, id));
+        let any = !ready.is_empty();
+        for (block, id, took_part, later) in ready {
+            if let Some(phase) =
+                self.barriers.get_mut(block as usize).and_then(|barriers| barriers.phases.get_mut(&id))
+            {
+                phase.arrivals = took_part;
+            }
+            self.go_on(block, id, true);
+            if let Some(phase) =
+                self.barriers.get_mut(block as usize).and_then(|barriers| barriers.phases.get_mut(&id))
+            {
+                phase.arrivals = later;
+            }
+        }
+        any
+    }
+
     /// Lets the waiters of a barrier go on if everybody is there.
     fn complete(&mut self, block: u32, id: u64) {
+        let Some(barriers) = self.barriers.get(block as usize) else { return };
+        let Some(phase) = barriers.phases.get(&id) else { return };
+        let arrived = phase.arrivals.len() as u32;
+        if arrived > 0 && arrived >= phase.count.unwrap_or(barriers.live) {
+            self.go_on(block, id, false);
+        }
+    }
+
+    /// Ends a phase of a barrier; `by_warps` when it is only complete because parts of warps count as whole ones.
+    fn go_on(&mut self, block: u32, id: u64, by_warps: bool) {
         let Some(barriers) = self.barriers.get_mut(block as usize) else { return };
         let live = barriers.live;
         let Some(phase) = barriers.phases.get_mut(&id) else { return };
-        let arrived = phase.arrivals.len() as u32;
-        if arrived == 0 || arrived < phase.count.unwrap_or(live) {
-            return;
-        }
         let arrivals = std::mem::take(&mut phase.arrivals);
         let count = phase.count;
         self.meetings += 1;
@@ -156,7 +209,7 @@ impl Machine<'_> {
                 .last
                 .insert(id, LastPhase { count, at: meetings, instruction: first.instruction, threads });
         }
-        self.whole_warps(block, count, &arrivals);
+        self.whole_warps(block, count, &arrivals, by_warps);
         if count.is_none() {
             self.whole_block(live, &arrivals);
         }
@@ -186,8 +239,9 @@ impl Machine<'_> {
         }
     }
 
-    /// Every warp that takes part in an aligned barrier must do so with all its threads that have not ended.
-    fn whole_warps(&mut self, block: u32, count: Option<u32>, arrivals: &[Arrival]) {
+    /// Every warp that takes part in an aligned barrier must do so with all its threads that have not ended; where
+    /// parts of warps made up the count, those that ended without coming are missing as well.
+    fn whole_warps(&mut self, block: u32, count: Option<u32>, arrivals: &[Arrival], by_warps: bool) {
         if count.is_none() {
             return;
         }
@@ -206,7 +260,7 @@ impl Machine<'_> {
                 .filter(|&t| (t as usize) < per_block)
                 .filter(|&t| {
                     let thread = self.threads.get(block as usize * per_block + t as usize);
-                    thread.is_some_and(|t| t.status != Status::Done)
+                    thread.is_some_and(|t| by_warps || t.status != Status::Done)
                 })
                 .collect();
             if !absent.is_empty() {

@@ -193,7 +193,7 @@ impl<'a> Machine<'a> {
                     self.advance(thread)?;
                 }
             }
-            if !moved {
+            if !moved && !self.complete_by_warps() {
                 return Ok(self.threads.iter().all(|t| t.status == Status::Done));
             }
         }
