@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::mbarrier::Mbarrier;
 use super::value::{PointerBase, Unknowns, Value};
 use crate::body::Base;
 
@@ -24,36 +25,6 @@ struct Cell {
     /// The thread that wrote it last, by its position in the machine; none while its value is an assumption about
     /// the start.
     writer: Option<usize>,
-}
-
-/// An mbarrier (PTX ISA, «mbarrier»).
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Mbarrier {
-    /// Arrivals that complete a phase.
-    pub(crate) expected: u32,
-    /// Arrivals still missing in this phase.
-    pub(crate) pending: i64,
-    /// Transaction bytes still missing in this phase.
-    pub(crate) transactions: i64,
-    /// Completed phases.
-    pub(crate) phase: u32,
-    /// Its transactions cannot be counted; arrivals alone complete it.
-    pub(crate) uncounted: bool,
-    /// The instruction that initialised it.
-    pub(crate) initialised_by: u32,
-}
-
-impl Mbarrier {
-    /// Completes the phase when nothing is missing.
-    pub(crate) fn settle(&mut self) {
-        while self.pending <= 0 && (self.uncounted || self.transactions == 0) {
-            self.phase = self.phase.wrapping_add(1);
-            self.pending += i64::from(self.expected.max(1));
-            if self.uncounted {
-                self.transactions = 0;
-            }
-        }
-    }
 }
 
 /// Places, mbarriers and a version that grows with every change.

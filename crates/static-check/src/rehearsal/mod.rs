@@ -7,10 +7,12 @@
 
 mod barrier;
 mod machine;
+mod mbarrier;
 mod memory;
 mod operations;
 mod plan;
 mod value;
+mod warp;
 
 use rustc_hash::FxHashMap;
 use standstill_kernel_ir::{InstructionId, Op, Operand, Order, Special};
@@ -19,7 +21,8 @@ use crate::body::Body;
 use crate::launch::Launch;
 pub(crate) use barrier::Phase;
 use machine::{Machine, Status, Stop};
-pub(crate) use memory::{Mbarrier, Place};
+pub(crate) use mbarrier::Mbarrier;
+pub(crate) use memory::Place;
 use plan::Plan;
 use value::Value;
 

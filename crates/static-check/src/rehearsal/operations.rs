@@ -2,13 +2,12 @@
 
 use smallvec::SmallVec;
 use standstill_kernel_ir::{
-    Access, AtomicOperation, Instruction, InstructionId, MatrixKind, MbarrierOperation, Op, Operand, Order,
-    Space, Type,
+    Access, AtomicOperation, Instruction, InstructionId, MatrixKind, Op, Operand, Order, Space, Type,
+    evaluate,
 };
 
-use super::barrier::mask_position;
 use super::machine::{Machine, Stop};
-use super::memory::{Mbarrier, Place};
+use super::memory::Place;
 use super::value::{PointerBase, Taint, Value};
 use crate::body::Base;
 use crate::inline::is_shared;
@@ -143,7 +142,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn define(&mut self, thread: usize, instruction: &Instruction, values: &[Value]) {
+    pub(super) fn define(&mut self, thread: usize, instruction: &Instruction, values: &[Value]) {
         for (index, &destination) in self.body.function.destinations(instruction.operands).iter().enumerate()
         {
             let value = values.get(index).or(values.first()).copied().unwrap_or(Value::known(0));
@@ -172,14 +171,14 @@ impl Machine<'_> {
         }
     }
 
-    fn note_change(&mut self, thread: usize, changed: bool) {
+    pub(super) fn note_change(&mut self, thread: usize, changed: bool) {
         if let Some(t) = self.threads.get_mut(thread) {
             t.changed |= changed;
         }
     }
 
     /// The place that an address names.
-    fn place(&self, thread: usize, address: Value, space: Space) -> Option<Place> {
+    pub(super) fn place(&self, thread: usize, address: Value, space: Space) -> Option<Place> {
         let Value::Linear { base, offset } = address else { return None };
         if self.unknowns.is_private(address) {
             return None;
@@ -221,7 +220,7 @@ impl Machine<'_> {
         values
     }
 
-    fn note_read(&mut self, thread: usize, place: Place) {
+    pub(super) fn note_read(&mut self, thread: usize, place: Place) {
         self.meetings += 1;
         let meetings = self.meetings;
         let changed = self.memory.may_have_changed(place);
@@ -303,7 +302,8 @@ impl Machine<'_> {
             _ => match (old.bits(), operand.bits()) {
                 (Some(old_bits), Some(bits)) => {
                     let taint = old.taint().max(operand.taint());
-                    atomic_result(operation, access.ty, old_bits, bits)
+                    let space = if place.block.is_some() { Space::Shared } else { Space::Global };
+                    evaluate::atomic::atomic(operation, access.ty, space, old_bits, bits, 0)
                         .map(|bits| Value::Known { bits, taint })
                 }
                 _ => Some(self.unknowns.fresh()),
@@ -329,232 +329,4 @@ impl Machine<'_> {
         }
         old
     }
-
-    fn warp(&mut self, thread: usize, id: InstructionId, instruction: &Instruction) -> Result<(), Stop> {
-        let mask = mask_position(&instruction.op).map(|index| self.body.source(instruction, index));
-        match mask {
-            Some(mask) if mask != Operand::Absent && self.plan.warp_operations => {
-                let mask = self.operand(thread, mask);
-                self.warp_operation(thread, id, mask)
-            }
-            _ => {
-                let value = self.unknowns.fresh();
-                self.define(thread, instruction, &[value]);
-                self.resume(thread);
-                Ok(())
-            }
-        }
-    }
-
-    fn mbarrier(
-        &mut self,
-        thread: usize,
-        id: InstructionId,
-        instruction: &Instruction,
-        operation: MbarrierOperation,
-        space: Space,
-    ) -> Result<(), Stop> {
-        let address = self.body.source(instruction, 0);
-        let second = self.body.source(instruction, 1);
-        match operation {
-            MbarrierOperation::Init => {
-                let place = self.mbarrier_place(thread, address, space, id)?;
-                let count = self.operand(thread, second);
-                if count.sampled() {
-                    return Err(Stop::Sampled);
-                }
-                let count = count.bits().ok_or(Stop::Operation(id))? as u32;
-                let state = Mbarrier {
-                    expected: count,
-                    pending: i64::from(count),
-                    transactions: 0,
-                    phase: 0,
-                    uncounted: false,
-                    initialised_by: id.0,
-                };
-                self.memory.mbarriers.insert(place, state);
-                self.memory.version += 1;
-                self.note_change(thread, true);
-            }
-            MbarrierOperation::Invalidate => {
-                let place = self.mbarrier_place(thread, address, space, id)?;
-                self.memory.mbarriers.remove(&place);
-            }
-            MbarrierOperation::ExpectTransactions => {
-                let bytes = self.operand(thread, second).bits();
-                self.change_mbarrier(thread, address, space, id, |m| m.expect(bytes))?;
-            }
-            MbarrierOperation::CompleteTransactions => {
-                let bytes = self.operand(thread, second).bits();
-                self.change_mbarrier(thread, address, space, id, |m| {
-                    m.expect(bytes.map(|b| b.wrapping_neg()))
-                })?;
-            }
-            MbarrierOperation::Arrive { drop, expect, .. } => {
-                if expect {
-                    let bytes = self.operand(thread, second).bits();
-                    self.change_mbarrier(thread, address, space, id, |m| m.expect_only(bytes))?;
-                }
-                let count = match second {
-                    Operand::Absent => 1,
-                    _ if expect => 1,
-                    operand => {
-                        let count = self.operand(thread, operand);
-                        if count.sampled() {
-                            return Err(Stop::Sampled);
-                        }
-                        count.bits().ok_or(Stop::Operation(id))? as u32
-                    }
-                };
-                let place = self.mbarrier_place(thread, address, space, id)?;
-                let token = self.memory.mbarriers.get(&place).map_or(0, |m| m.phase);
-                self.define(thread, instruction, &[Value::known(u64::from(token))]);
-                self.arrive_at_mbarrier(thread, address, space, count, drop, id)?;
-            }
-            MbarrierOperation::Wait { parity, .. } => {
-                let place = self.mbarrier_place(thread, address, space, id)?;
-                let wanted = self.operand(thread, second);
-                if wanted.sampled()
-                    && let Some(t) = self.threads.get_mut(thread)
-                {
-                    t.sampled = true;
-                }
-                let wanted = wanted.bits().ok_or(Stop::Operation(id))?;
-                let phase = self.memory.mbarriers.get(&place).map(|m| u64::from(m.phase));
-                let phase = phase.ok_or(Stop::Operation(id))?;
-                let done = if parity { phase & 1 != wanted & 1 } else { phase != wanted };
-                self.note_read(thread, place);
-                self.define(thread, instruction, &[Value::known(u64::from(done))]);
-            }
-            MbarrierOperation::PendingCount => {
-                let value = self.unknowns.fresh();
-                self.define(thread, instruction, &[value]);
-            }
-        }
-        Ok(())
-    }
-
-    fn mbarrier_place(
-        &mut self,
-        thread: usize,
-        address: Operand,
-        space: Space,
-        id: InstructionId,
-    ) -> Result<Place, Stop> {
-        let address = self.operand(thread, address);
-        let space = if space == Space::Generic { Space::Shared } else { space };
-        self.place(thread, address, space).ok_or(Stop::Operation(id))
-    }
-
-    fn change_mbarrier(
-        &mut self,
-        thread: usize,
-        address: Operand,
-        space: Space,
-        id: InstructionId,
-        change: impl FnOnce(&mut Mbarrier),
-    ) -> Result<(), Stop> {
-        let place = self.mbarrier_place(thread, address, space, id)?;
-        let state = self.memory.mbarriers.get_mut(&place).ok_or(Stop::Operation(id))?;
-        change(state);
-        self.memory.version += 1;
-        self.note_change(thread, true);
-        Ok(())
-    }
-
-    fn arrive_at_mbarrier(
-        &mut self,
-        thread: usize,
-        address: Operand,
-        space: Space,
-        count: u32,
-        drop: bool,
-        id: InstructionId,
-    ) -> Result<(), Stop> {
-        self.change_mbarrier(thread, address, space, id, |m| {
-            m.pending -= i64::from(count);
-            if drop {
-                m.expected = m.expected.saturating_sub(count);
-            }
-            m.settle();
-        })
-    }
-
-    /// A bulk copy tells its mbarrier (its last operand but for hints) how many bytes came.
-    fn bulk_copy(&mut self, thread: usize, instruction: &Instruction) -> Result<(), Stop> {
-        let operands: SmallVec<[Operand; 8]> =
-            self.body.function.sources(instruction.operands).iter().copied().collect();
-        let values: SmallVec<[Value; 8]> = operands.iter().map(|&o| self.operand(thread, o)).collect();
-        let tensor = matches!(instruction.op, Op::BulkCopy { tensor: true, .. });
-        let mut told = None;
-        for value in values.iter().skip(1).rev() {
-            if let Some(place) = self.place(thread, *value, Space::Shared)
-                && self.memory.mbarriers.contains_key(&place)
-            {
-                told = Some(place);
-                break;
-            }
-        }
-        let Some(place) = told else { return Ok(()) };
-        let bytes = if tensor { None } else { values.get(2).and_then(|v| v.bits()) };
-        if let Some(state) = self.memory.mbarriers.get_mut(&place) {
-            state.expect(bytes.map(|b| b.wrapping_neg()));
-        }
-        self.memory.version += 1;
-        self.note_change(thread, true);
-        Ok(())
-    }
-}
-
-impl Mbarrier {
-    /// Adds to the transaction bytes that are waited for; what cannot be counted is not waited for.
-    fn expect(&mut self, bytes: Option<u64>) {
-        self.expect_only(bytes);
-        self.settle();
-    }
-
-    fn expect_only(&mut self, bytes: Option<u64>) {
-        match bytes {
-            Some(bytes) => self.transactions = self.transactions.wrapping_add(bytes as i64),
-            None => self.uncounted = true,
-        }
-    }
-}
-
-fn atomic_result(operation: AtomicOperation, ty: Type, old: u64, operand: u64) -> Option<u64> {
-    if ty.is_float() || ty.bits() > 64 {
-        return None;
-    }
-    let mask = if ty.bits() == 64 { u64::MAX } else { (1 << ty.bits()) - 1 };
-    let extend = |value: u64| {
-        let unused = 64 - ty.bits();
-        (value << unused) as i64 >> unused
-    };
-    let (old, operand) = (old & mask, operand & mask);
-    let result = match operation {
-        AtomicOperation::Add => old.wrapping_add(operand),
-        AtomicOperation::And => old & operand,
-        AtomicOperation::Or => old | operand,
-        AtomicOperation::Xor => old ^ operand,
-        AtomicOperation::Min if ty.is_signed() => extend(old).min(extend(operand)) as u64,
-        AtomicOperation::Max if ty.is_signed() => extend(old).max(extend(operand)) as u64,
-        AtomicOperation::Min => old.min(operand),
-        AtomicOperation::Max => old.max(operand),
-        AtomicOperation::Inc => {
-            if old >= operand {
-                0
-            } else {
-                old + 1
-            }
-        }
-        AtomicOperation::Dec => {
-            if old == 0 || old > operand {
-                operand
-            } else {
-                old - 1
-            }
-        }
-        AtomicOperation::Exchange | AtomicOperation::CompareExchange => return None,
-    };
-    Some(result & mask)
 }
