@@ -8,7 +8,7 @@ use crate::body::{Base, Body};
 use crate::grid::decides_an_exit;
 use crate::inline::is_shared;
 use crate::kernel::Kernel;
-use crate::launch::Launch;
+use crate::launch::{Launch, MAXIMUM_BLOCK};
 use crate::order::flags::constant_at;
 use crate::{rehearsal, waiting};
 
@@ -17,15 +17,11 @@ const SIZES: [u32; 3] = [64, 128, 256];
 
 /// Reports cycles of waits that show in blocks of every size, up to the kernel's own bound; gives the
 /// operations that wait in them.
-pub(crate) fn check(
-    kernel: &Kernel<'_>,
-    maximum: Option<[u32; 3]>,
-    found: &mut Vec<Finding>,
-) -> Vec<InstructionId> {
+pub(crate) fn check(kernel: &Kernel<'_>, found: &mut Vec<Finding>) -> Vec<InstructionId> {
     if !waits_by_itself(kernel.body) {
         return Vec::new();
     }
-    let maximum = maximum.map_or(u32::MAX, |shape| shape.iter().product());
+    let maximum = kernel.launch.most_threads.unwrap_or(MAXIMUM_BLOCK);
     let mut common: Option<(Vec<Finding>, Vec<InstructionId>)> = None;
     for size in SIZES.into_iter().filter(|&size| size <= maximum) {
         let launch = Launch { block: Some([size, 1, 1]), ..kernel.launch.clone() };

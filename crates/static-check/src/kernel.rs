@@ -63,7 +63,7 @@ pub(crate) fn check(
     let mut found = Vec::new();
     let explained = match &rehearsal {
         Some(rehearsal) => waiting::check(&kernel, rehearsal, &mut found),
-        None if launch.block.is_none() => any_shape::check(&kernel, header.bounds.maximum_block, &mut found),
+        None if launch.block.is_none() => any_shape::check(&kernel, &mut found),
         None => Vec::new(),
     };
     undecided(&kernel, &mut found);

@@ -14,6 +14,8 @@ pub(crate) const MAXIMUM_BLOCK: u32 = 1024;
 pub(crate) struct Launch {
     /// Threads of a block.
     pub(crate) block: Option<[u32; 3]>,
+    /// Most threads that a block may have, by the code's own bound.
+    pub(crate) most_threads: Option<u32>,
     /// Blocks of the grid.
     pub(crate) grid: Option<[u32; 3]>,
     /// Blocks of a cluster.
@@ -33,14 +35,22 @@ impl Launch {
         shape.block = bounds.required_block.or(shape.block).filter(usable);
         Launch {
             block: shape.block,
+            most_threads: bounds
+                .maximum_block
+                .map(|block| block.iter().fold(1u32, |most, &extent| most.saturating_mul(extent))),
             grid: shape.grid,
             cluster: bounds.required_cluster.or(shape.cluster),
             shape,
         }
     }
 
+    /// Whether a block is one warp, or less.
+    pub(crate) fn is_one_warp(&self) -> bool {
+        self.threads().or(self.most_threads).is_some_and(|threads| threads <= WARP_SIZE)
+    }
+
     /// Threads of a block, at most [`MAXIMUM_BLOCK`].
     pub(crate) fn threads(&self) -> Option<u32> {
-        self.block.map(|block| block.iter().product())
+        self.block.map(|block| block.iter().fold(1u32, |most, &extent| most.saturating_mul(extent)))
     }
 }

@@ -1,6 +1,7 @@
 //! Values as functions of the thread's place in its block: exact where the block's shape is known, and as
 //! «thread part plus uniform part» where some of it is not.
 
+mod coming;
 mod divisor;
 mod split;
 

@@ -17,7 +17,7 @@ use standstill_kernel_ir::{
 
 use crate::body::{Base, Body};
 use crate::inline::Helpers;
-use crate::launch::{Launch, WARP_SIZE};
+use crate::launch::Launch;
 
 /// The widest set of threads that are known to agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -93,15 +93,8 @@ impl Uniformity {
             branches: vec![Agreement::Grid; count],
             diverging_exits: false,
         };
-        let analysis = Analysis {
-            body,
-            helpers,
-            launch,
-            proved,
-            single_warp: launch.threads().is_some_and(|threads| threads <= WARP_SIZE),
-            memory,
-            selectors,
-        };
+        let analysis =
+            Analysis { body, helpers, launch, proved, single_warp: launch.is_one_warp(), memory, selectors };
         while analysis.pass(&mut state) {}
         Uniformity { state, memory: analysis.memory, selectors: analysis.selectors }
     }

@@ -101,3 +101,19 @@ fn barriers_without_aligned_meet_by_number() {
     };
     check(&body("barrier.sync 1;"), &body(""), "divergent-barrier");
 }
+
+#[test]
+fn a_block_that_is_bounded_to_one_warp_agrees_where_the_warp_does() {
+    let rules = |most: u32| -> Vec<&'static str> {
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p)\n.maxntid {most}\n{{\n\
+             .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<9>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, \
+             %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\nld.global.u32 %r2, \
+             [%rd3];\nshfl.sync.idx.b32 %r3, %r2, 0, 31, -1;\nmov.u32 %r4, 0;\nL:\nbar.sync 0;\nadd.s32 %r4, %r4, \
+             1;\nsetp.lt.s32 %p1, %r4, %r3;\n@%p1 bra L;\nst.global.u32 [%rd3], %r4;\nret;\n}}\n"
+        );
+        findings(&text, &LaunchShape::default()).iter().map(|finding| finding.rule.name()).collect()
+    };
+    assert_eq!(rules(32), Vec::<&str>::new());
+    assert_eq!(rules(64), ["divergent-barrier"]);
+}

@@ -7,7 +7,6 @@ use super::flags::{Access, Kind, Poll};
 use super::paths::{self, Way};
 use super::{Check, roles};
 use crate::divergence::guilty;
-use crate::launch::WARP_SIZE;
 use crate::uniformity::Agreement;
 
 impl Check<'_> {
@@ -20,7 +19,7 @@ impl Check<'_> {
         behind: &[&'c Access],
     ) -> Option<(&'c Access, &'c Access, Way)> {
         let Kind::Spin(_) = poll.kind else { return None };
-        if self.kernel.launch.threads().is_some_and(|threads| threads <= WARP_SIZE) {
+        if self.kernel.launch.is_one_warp() {
             return None;
         }
         let pair = |of_all: &dyn Fn(&Access, &Access) -> bool| {

@@ -160,6 +160,13 @@ impl Check<'_> {
                 && self.follows(poll.access.at, store.at)
                 && self.follows(load.at, writer.at);
         }
+        // Within a block nothing but the flag lies between the two sides: each has its own thread.
+        if poll.access.shared
+            && !(roles::come_together(self.kernel, store, writer)
+                && roles::come_together(self.kernel, load, &poll.access))
+        {
+            return false;
+        }
         // The same place in the same thread is its own data.
         !store.address.same(&load.address)
             || store.address.is_common(self.kernel)
@@ -273,7 +280,7 @@ impl Check<'_> {
     /// A flag that is written before its payload, with nothing that publishes the payload after that.
     fn reversed(&self, poll: &Poll, writer: &Access, behind: &[&Access], found: &mut Vec<Finding>) {
         let body = self.kernel.body;
-        let others = roles::in_other_blocks(self.kernel, writer, &poll.access);
+        let others = !poll.access.shared && roles::in_other_blocks(self.kernel, writer, &poll.access);
         if !others || flags::written_constant(body, writer).is_none() {
             return;
         }

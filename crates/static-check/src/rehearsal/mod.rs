@@ -308,7 +308,7 @@ pub(crate) fn rehearse(body: &Body, launch: &Launch, warp_operations: bool) -> O
                         }
                     }
                     if !ended {
-                        found.1.push(standstill(&mut machine));
+                        found.1.extend(standstill(&mut machine));
                     }
                     keep_faults(&mut found.0, machine.faults);
                 }
@@ -399,7 +399,8 @@ fn one_by_one(body: &Body, plan: &Plan, launch: &Launch, result: &mut Rehearsal)
     blocks.into_iter().map(|block| vec![block]).collect()
 }
 
-fn standstill(machine: &mut Machine<'_>) -> Standstill {
+/// Who stands where; `None` for a state that no launch comes to.
+fn standstill(machine: &mut Machine<'_>) -> Option<Standstill> {
     let mut groups: FxHashMap<(u32, Doing, u32), Group> = FxHashMap::default();
     for thread in &machine.threads {
         let doing = match thread.status {
@@ -447,7 +448,16 @@ fn standstill(machine: &mut Machine<'_>) -> Standstill {
         polled.extend_from_slice(machine.unknowns.roots(start));
     }
     let at_start = |value: Value| machine.unknowns.roots(value).iter().all(|root| polled.contains(root));
-    let chosen = machine.choices.made.iter().filter(|(value, _)| !at_start(*value)).count();
+    let (starts, others): (Vec<_>, Vec<_>) =
+        machine.choices.made.iter().partition(|(value, _)| at_start(*value));
+    // Flags and counters are zero before a launch, as far as that decides something.
+    let may_be = |&(value, holds): &(Value, bool)| {
+        machine.unknowns.at_zero(value, &polled).is_none_or(|bits| (bits & 1 == 1) == holds)
+    };
+    if !starts.into_iter().all(may_be) {
+        return None;
+    }
+    let chosen = others.len();
     let mut phases: Vec<(u32, u64, Phase)> = Vec::new();
     for (index, barriers) in machine.barriers.iter().enumerate() {
         let block = machine.blocks.get(index).copied().unwrap_or(0);
@@ -461,12 +471,12 @@ fn standstill(machine: &mut Machine<'_>) -> Standstill {
     let mut mbarriers: Vec<(Place, Mbarrier)> =
         machine.memory.mbarriers.iter().map(|(p, m)| (*p, *m)).collect();
     mbarriers.sort_by_key(|(place, _)| *place);
-    Standstill {
+    Some(Standstill {
         groups,
         phases,
         mbarriers,
         holders,
         chosen,
         parameter: machine.sampled.then_some(machine.choices.parameter),
-    }
+    })
 }

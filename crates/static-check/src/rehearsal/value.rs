@@ -6,6 +6,9 @@ use standstill_kernel_ir::{
     Arithmetic, ArithmeticFlags, BooleanOperation, Comparison, Operation, Symbol, Type, evaluate,
 };
 
+/// How deep an expression is looked into.
+const MAXIMUM_DEPTH: u32 = 16;
+
 /// What went into a number. A fault must not rest on how a chosen parameter value compares with a thread's
 /// index: a kernel may ask for a parameter that fits its block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -196,6 +199,39 @@ impl Unknowns {
             }
             _ => &[],
         }
+    }
+
+    /// What a value is if the given things are zero.
+    pub(crate) fn at_zero(&self, value: Value, zero: &[u32]) -> Option<u64> {
+        let by_number: FxHashMap<u32, &Thing> =
+            self.numbers.iter().map(|(thing, &number)| (number, thing)).collect();
+        self.with_zeroes(value, zero, &by_number, 0)
+    }
+
+    fn with_zeroes(
+        &self,
+        value: Value,
+        zero: &[u32],
+        by_number: &FxHashMap<u32, &Thing>,
+        depth: u32,
+    ) -> Option<u64> {
+        let (number, offset) = match value {
+            Value::Known { bits, .. } => return Some(bits),
+            Value::Linear { base: PointerBase::Unknown(number), offset } => (number, offset),
+            Value::Linear { .. } => return None,
+        };
+        if zero.contains(&number) {
+            return Some(offset as u64);
+        }
+        let Some(Thing::Expression(arithmetic, sources, index)) = by_number.get(&number) else { return None };
+        if depth > MAXIMUM_DEPTH {
+            return None;
+        }
+        let sources: Option<SmallVec<[u64; 4]>> =
+            sources.iter().map(|&source| self.with_zeroes(source, zero, by_number, depth + 1)).collect();
+        let index = usize::from(*index);
+        let results = evaluate::evaluate(arithmetic, &sources?, index + 1)?;
+        Some(results.get(index)?.wrapping_add_signed(offset))
     }
 
     /// The results of a pure function.

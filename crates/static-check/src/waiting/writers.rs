@@ -1,8 +1,6 @@
 //! Who can end a spin: the writes of what it polls, and the threads that come to them.
 
-use standstill_kernel_ir::{
-    AtomicOperation, BlockId, MatrixKind, MbarrierOperation, Order, Scope, Space, Terminator,
-};
+use standstill_kernel_ir::{AtomicOperation, MatrixKind, MbarrierOperation, Order, Scope, Space};
 
 use super::*;
 use crate::inline::is_shared;
@@ -118,8 +116,21 @@ impl State<'_> {
             }
             _ => false,
         };
+        let body = self.kernel.body;
+        // Where the place is taken back, too, it is a token, and the host may have put one there.
+        let taken_back = || {
+            body.instructions().any(|(id, instruction)| {
+                let writes = match instruction.op {
+                    Op::Store(_) => true,
+                    Op::Atomic { operation, .. } => !only_reads(body, id, operation),
+                    _ => false,
+                };
+                let ends = || spin.reads.iter().all(|&(_, poll)| self.may_end(poll, id));
+                writes && body.base(id) == body.base(writer) && (constant_at(body, id).is_none() || !ends())
+            })
+        };
         let for_the_card = on_the_card(writer) && spin.reads.iter().all(|&(_, poll)| on_the_card(poll));
-        for_the_card && constant_at(self.kernel.body, writer).is_some() || self.only_ends(spin, writer)
+        for_the_card && !taken_back() || self.only_ends(spin, writer)
     }
 
     /// Whether what a write leaves is the only value that ends a spin. Where others end it, too, they may come
@@ -168,37 +179,11 @@ impl State<'_> {
     /// The threads of a group that come to an instruction, by the conditions on their own indices.
     pub(super) fn threads_at(&self, at: InstructionId, group: &Group) -> Vec<u32> {
         let body = self.kernel.body;
-        let mut threads = group.threads.clone();
-        let Some(mut values) = ThreadValues::new(body, self.kernel.launch) else { return threads };
-        let mut block = body.block_of(at);
-        for _ in 0..32 {
-            let mut branches = body.control_dependence.branches(block).iter().filter(|&&b| b != block);
-            let (Some(&branch), None) = (branches.next(), branches.next()) else { break };
-            if let Some(condition) = body.ssa.terminator(branch)
-                && let Some(vector) = values.vector(condition)
-                && let Some(when_true) = self.side(branch, block)
-            {
-                threads.retain(|&t| vector.get(t as usize).is_none_or(|bits| (bits & 1 == 1) == when_true));
-            }
-            block = branch;
-        }
-        threads
-    }
-
-    /// The value of a branch's condition with which control comes to a block, where only one does.
-    fn side(&self, branch: BlockId, block: BlockId) -> Option<bool> {
-        let body = self.kernel.body;
-        let Some(Terminator::Branch { guard, taken, otherwise }) =
-            body.function.blocks.get(branch.0 as usize).map(|b| b.terminator)
-        else {
-            return None;
+        let Some(mut values) = ThreadValues::new(body, self.kernel.launch) else {
+            return group.threads.clone();
         };
-        let leads = |to: BlockId| to == block || body.post_dominators.post_dominates(block, to);
-        match (leads(taken), leads(otherwise)) {
-            (true, false) => Some(!guard.negated()),
-            (false, true) => Some(guard.negated()),
-            _ => None,
-        }
+        let coming = values.coming_to(body.block_of(at));
+        group.threads.iter().copied().filter(|&thread| coming.contains(thread as usize)).collect()
     }
 }
 
