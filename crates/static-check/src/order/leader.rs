@@ -3,6 +3,7 @@
 
 use standstill_kernel_ir::{BlockId, Instruction, InstructionId, Op, Space};
 
+use super::address::Atom;
 use super::flags::{Access, Kind, Poll};
 use super::paths::{self, Way};
 use super::{Check, roles};
@@ -27,7 +28,7 @@ impl Check<'_> {
                 let load = behind.iter().find(|load| {
                     of_all(store, load)
                         && self.is_of_each_thread(store)
-                        && !load.address.atoms().is_empty()
+                        && self.is_of_many(load)
                         && self.handed_over(poll, writer, store, load)
                 })?;
                 Some((store, *load))
@@ -74,6 +75,19 @@ impl Check<'_> {
         let own = |atom| super::address::atom_agreement(self.kernel, atom) == Agreement::Thread;
         self.kernel.uniformity.control(body.block_of(access.at)) >= Agreement::Block
             && access.address.atoms().into_iter().any(own)
+    }
+
+    /// Whether an access goes to many places: one for each thread, or another in each round of a loop.
+    fn is_of_many(&self, access: &Access) -> bool {
+        let body = self.kernel.body;
+        let around = body.loops.innermost(body.block_of(access.at));
+        let in_loop = |atom| match (atom, around) {
+            (Atom::Value(value), Some(around)) => {
+                body.ssa.block(value, &body.flow).is_some_and(|block| body.loops.contains(around, block))
+            }
+            _ => false,
+        };
+        self.is_of_each_thread(access) || access.address.atoms().into_iter().any(in_loop)
     }
 
     /// Whether a thread comes from a payload to a flag, or back, without meeting anyone on any way.
