@@ -4,6 +4,7 @@
 //! Does not belong here: reading a file format, running a program, printing.
 
 mod any_shape;
+mod arrivals;
 mod body;
 mod divergence;
 mod grid;

@@ -3,10 +3,10 @@
 use standstill_findings::{Finding, Known, Outcome, PlatformRow, Rule, Severity, ThreadRanges};
 use standstill_kernel_ir::{InstructionId, Op, Operation, Order, Space, Terminator, User, Uses, ValueId};
 
-use super::arrivals::Arrivals;
 use super::cycle::{Cycle, comparison};
 use super::line;
 use super::rounds::{Budget, Slice};
+use crate::arrivals::Arrivals;
 use crate::threads::ThreadValues;
 use crate::words::sentence;
 

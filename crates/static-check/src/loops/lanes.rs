@@ -6,8 +6,8 @@ use standstill_kernel_ir::{
     Terminator, ValueId,
 };
 
-use super::arrivals::{Arrivals, leads_to};
 use super::cycle::Cycle;
+use crate::arrivals::{Arrivals, leads_to};
 use crate::divergence::guilty;
 use crate::launch::{Launch, WARP_SIZE};
 use crate::threads::ThreadValues;

@@ -5,11 +5,11 @@ use rustc_hash::FxHashMap;
 use standstill_findings::{Finding, Known, Rule, Severity};
 use standstill_kernel_ir::{AtomicOperation, Instruction, InstructionId, Op, Operand, ValueId, evaluate};
 
-use super::arrivals::leads_to;
 use super::cycle::{Cycle, is_steady};
 use super::lanes::{Distance, Lanes, lockstep};
 use super::source;
 use super::spin::{only_reads, writes};
+use crate::arrivals::leads_to;
 use crate::body::Base;
 
 /// An attempt to take a lock that is repeated until it succeeds.

@@ -3,7 +3,6 @@
 //!
 //! A loop is judged only when every way out of it is understood.
 
-mod arrivals;
 mod cycle;
 mod endless;
 mod float_exit;

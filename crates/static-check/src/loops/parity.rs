@@ -4,9 +4,9 @@
 use standstill_findings::{Finding, ThreadRanges};
 use standstill_kernel_ir::{Comparison, InstructionId, Op, Operand, Operation, ValueId};
 
-use super::arrivals::Arrivals;
 use super::cycle::{Cycle, comparison};
 use super::endless;
+use crate::arrivals::Arrivals;
 use crate::threads::ThreadValues;
 use crate::words::sentence;
 

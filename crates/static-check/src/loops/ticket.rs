@@ -4,12 +4,12 @@
 use standstill_findings::{Finding, Rule};
 use standstill_kernel_ir::{AtomicOperation, Comparison, Instruction, InstructionId, Op, Order, ValueId};
 
-use super::arrivals::leads_to;
 use super::cycle::{Cycle, comparison};
 use super::lanes::{Distance, Lanes, lockstep};
 use super::lock::source_is_invariant;
 use super::source;
 use super::spin::{only_reads, writes};
+use crate::arrivals::leads_to;
 use crate::body::Base;
 
 /// A loop that is left when a counter shows the thread's own ticket, while the counter moves on behind it.

@@ -133,20 +133,28 @@ pub(super) fn polls(body: &Body, accesses: &[Access]) -> Vec<Poll> {
         if access.access.order == Order::Weak || access.access.elements > 1 {
             continue;
         }
-        if let Some(blocks) = spin_loop(body, access, result, innermost) {
+        if let Some(blocks) = spin_loop(body, access.at, result, innermost) {
             found.push(Poll { access: access.clone(), kind: Kind::Spin(blocks) });
         }
     }
     found
 }
 
-/// The blocks of a loop that does nothing but wait for what an access reads.
-fn spin_loop(body: &Body, access: &Access, result: ValueId, innermost: LoopId) -> Option<Vec<BlockId>> {
+/// The blocks of the loop that waits for what a read gives: of the one that does nothing else, where it is one.
+pub(crate) fn waiting_loop(body: &Body, poll: InstructionId) -> Option<Vec<BlockId>> {
+    let innermost = body.loops.innermost(body.block_of(poll))?;
+    let result = body.destination_value(body.instruction(poll)?, 0);
+    let alone = result.and_then(|result| spin_loop(body, poll, result, innermost));
+    Some(alone.unwrap_or_else(|| body.loops.blocks(innermost).to_vec()))
+}
+
+/// The blocks of a loop that does nothing but wait for what a read gives.
+fn spin_loop(body: &Body, poll: InstructionId, result: ValueId, innermost: LoopId) -> Option<Vec<BlockId>> {
     let waits = |blocks: &[BlockId]| {
-        blocks.contains(&body.block_of(access.at))
+        blocks.contains(&body.block_of(poll))
             && exits_on(body, blocks, result).next().is_some()
             && only_waits(body, blocks)
-            && is_invariant(body, blocks, access.at)
+            && is_invariant(body, blocks, poll)
     };
     let mut around = Some(innermost);
     for _ in 0..4 {

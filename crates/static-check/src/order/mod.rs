@@ -12,10 +12,17 @@ mod paths;
 mod report;
 mod roles;
 
-use standstill_findings::Finding;
-use standstill_kernel_ir::{Instruction, InstructionId, Op, Order, Scope};
+use std::cell::RefCell;
 
+use fixedbitset::FixedBitSet;
+use rustc_hash::FxHashMap;
+use standstill_findings::Finding;
+use standstill_kernel_ir::{BlockId, Instruction, InstructionId, Op, Order, Scope};
+
+use crate::arrivals::Arrivals;
 use crate::kernel::Kernel;
+use crate::launch::MAXIMUM_BLOCK;
+use crate::threads::ThreadValues;
 use flags::{Access, Does, Kind, Poll};
 use paths::{Exposed, Reach, Way};
 use report::Report;
@@ -41,7 +48,13 @@ pub(crate) fn check(kernel: &Kernel<'_>, found: &mut Vec<Finding>) {
     }
     let mut polls = flags::polls(body, &accesses);
     polls.truncate(MAXIMUM_POLLS);
-    let check = Check { kernel, accesses: &accesses, polls: &polls, report: Report { kernel } };
+    let check = Check {
+        kernel,
+        accesses: &accesses,
+        polls: &polls,
+        report: Report { kernel },
+        coming: RefCell::default(),
+    };
     for poll in &polls {
         check.poll(poll, found);
     }
@@ -59,9 +72,29 @@ struct Check<'a> {
     accesses: &'a [Access],
     polls: &'a [Poll],
     report: Report<'a>,
+    /// Which threads of a block come to a block of the code.
+    coming: RefCell<FxHashMap<BlockId, FixedBitSet>>,
 }
 
 impl Check<'_> {
+    /// Whether some thread comes to both accesses, as far as conditions on its index tell.
+    fn come_together(&self, first: &Access, second: &Access) -> bool {
+        let kernel = self.kernel;
+        let coming = |access: &Access| {
+            let block = kernel.body.block_of(access.at);
+            let known = self.coming.borrow().get(&block).cloned();
+            known.unwrap_or_else(|| {
+                let mut values = ThreadValues::new(kernel.body, kernel.launch)
+                    .unwrap_or_else(|| ThreadValues::of_rows(kernel.body, kernel.launch));
+                let threads = kernel.launch.threads().unwrap_or(MAXIMUM_BLOCK);
+                let may = Arrivals::of(kernel.body, &mut values, threads, block).may;
+                self.coming.borrow_mut().insert(block, may.clone());
+                may
+            })
+        };
+        !coming(first).is_disjoint(&coming(second))
+    }
+
     /// Checks each writer of what one read waits for.
     fn poll(&self, poll: &Poll, found: &mut Vec<Finding>) {
         let body = self.kernel.body;
@@ -162,8 +195,7 @@ impl Check<'_> {
         }
         // Within a block nothing but the flag lies between the two sides: each has its own thread.
         if poll.access.shared
-            && !(roles::come_together(self.kernel, store, writer)
-                && roles::come_together(self.kernel, load, &poll.access))
+            && !(self.come_together(store, writer) && self.come_together(load, &poll.access))
         {
             return false;
         }

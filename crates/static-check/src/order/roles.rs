@@ -7,7 +7,6 @@ use super::paths;
 use crate::body::Body;
 use crate::divergence::guilty;
 use crate::kernel::Kernel;
-use crate::threads::ThreadValues;
 use crate::uniformity::Agreement;
 
 /// Whether launches have, or are taken to have, more than one block: the grid is known, or the code asks
@@ -100,15 +99,6 @@ pub(super) fn in_other_blocks(kernel: &Kernel<'_>, writer: &Access, reader: &Acc
     }
     let (write, read) = (selections(kernel, write), selections(kernel, read));
     write.is_empty() && read.is_empty() || write != read
-}
-
-/// Whether some thread comes to both accesses, as far as conditions on its index tell.
-pub(super) fn come_together(kernel: &Kernel<'_>, first: &Access, second: &Access) -> bool {
-    let body = kernel.body;
-    let mut values =
-        ThreadValues::new(body, kernel.launch).unwrap_or_else(|| ThreadValues::of_rows(body, kernel.launch));
-    let coming = values.coming_to(body.block_of(first.at));
-    !coming.is_disjoint(&values.coming_to(body.block_of(second.at)))
 }
 
 fn reaches(body: &Body, first: &Access, second: &Access) -> bool {

@@ -5,7 +5,7 @@ use standstill_kernel_ir::{AtomicOperation, MatrixKind, MbarrierOperation, Order
 use super::*;
 use crate::inline::is_shared;
 use crate::order::address::Address;
-use crate::order::flags::{can_end_spin, constant_at};
+use crate::order::flags::{can_end_spin, constant_at, waiting_loop};
 use crate::threads::ThreadValues;
 
 /// Whether a write goes to what a spin polls.
@@ -71,8 +71,8 @@ impl State<'_> {
             (Some(polled), Some(written)) => polled.base == written.base && !polled.may_meet(&written),
             _ => false,
         };
-        let ends = match (body.loops.innermost(body.block_of(poll)), constant_at(body, writer)) {
-            (Some(spin), Some(constant)) => can_end_spin(body, body.loops.blocks(spin), poll, constant),
+        let ends = match (waiting_loop(body, poll), constant_at(body, writer)) {
+            (Some(spin), Some(constant)) => can_end_spin(body, &spin, poll, constant),
             _ => true,
         };
         !apart && ends
@@ -138,9 +138,9 @@ impl State<'_> {
     fn only_ends(&self, spin: &Group, writer: InstructionId) -> bool {
         let body = self.kernel.body;
         let Some(&(_, poll)) = spin.reads.first() else { return false };
-        let Some(around) = body.loops.innermost(body.block_of(poll)) else { return false };
+        let Some(around) = waiting_loop(body, poll) else { return false };
         let Some(constant) = constant_at(body, writer) else { return false };
-        let ends = |value: u64| can_end_spin(body, body.loops.blocks(around), poll, value);
+        let ends = |value: u64| can_end_spin(body, &around, poll, value);
         ends(constant) && !ends(constant.wrapping_add(1)) && !ends(constant.wrapping_sub(1))
     }
 

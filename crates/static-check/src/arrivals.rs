@@ -10,16 +10,16 @@ use crate::body::Body;
 use crate::threads::ThreadValues;
 
 /// The threads that come to one block, as far as conditions over thread indices tell.
-pub(super) struct Arrivals {
+pub(crate) struct Arrivals {
     /// Threads that no known condition keeps away.
-    pub(super) may: FixedBitSet,
+    pub(crate) may: FixedBitSet,
     /// A condition that is not known keeps threads away or not.
-    pub(super) undecided: bool,
+    pub(crate) undecided: bool,
 }
 
 impl Arrivals {
     /// Follows each thread of the block from the entry.
-    pub(super) fn of(body: &Body, values: &mut ThreadValues<'_>, threads: u32, to: BlockId) -> Arrivals {
+    pub(crate) fn of(body: &Body, values: &mut ThreadValues<'_>, threads: u32, to: BlockId) -> Arrivals {
         let mut known: FxHashMap<BlockId, Rc<[u64]>> = FxHashMap::default();
         let mut undecided = false;
         for &block in body.flow.reverse_postorder() {
@@ -70,7 +70,7 @@ fn terminator(body: &Body, block: BlockId) -> Option<Terminator> {
 }
 
 /// Whether control can go from the start of one block to another without passing a third.
-pub(super) fn leads_to(body: &Body, from: BlockId, to: BlockId, avoiding: BlockId) -> bool {
+pub(crate) fn leads_to(body: &Body, from: BlockId, to: BlockId, avoiding: BlockId) -> bool {
     let mut seen = FixedBitSet::with_capacity(body.flow.block_count());
     let mut stack = vec![from];
     while let Some(block) = stack.pop() {
