@@ -182,7 +182,27 @@ impl Places<'_> {
             let file = self.file_name(frame.file);
             return Span { primary, ..Span::cause(file, frame.line, frame.column, label) };
         }
-        self.span_at(location, offset, label, primary)
+        let span = self.span_at(location, offset, label, primary);
+        Span { column: self.own_column(id, &span).unwrap_or(span.column), ..span }
+    }
+
+    /// Where on its line an operation is written. Line tables give the statement, which may hold several: the name
+    /// tells where it stands on the line only once.
+    fn own_column(&self, id: InstructionId, span: &Span) -> Option<u32> {
+        let words: &[&str] = match self.body.instruction(id)?.op {
+            Op::Barrier { .. } => &["__syncthreads"],
+            Op::WarpSync => &["__syncwarp"],
+            Op::Shuffle(_) => &["__shfl_"],
+            Op::Vote(_) => &["__any_sync", "__all_sync", "__ballot_sync"],
+            Op::Atomic { operation: AtomicOperation::CompareExchange, .. } => &["atomicCAS"],
+            Op::Atomic { operation: AtomicOperation::Exchange, .. } => &["atomicExch"],
+            _ => return None,
+        };
+        let line = (self.options.source_line)(&span.file, span.line)?;
+        let code = line.split("//").next()?;
+        let mut places = words.iter().flat_map(|word| code.match_indices(word)).map(|(at, _)| at);
+        let (Some(at), None) = (places.next(), places.next()) else { return None };
+        u32::try_from(at + 1).ok().filter(|&column| column >= span.column)
     }
 
     /// The span that a finding points at.
