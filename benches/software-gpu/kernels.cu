@@ -1,4 +1,5 @@
-// Three kernels for timing the software GPU: a 512×512 tiled matrix product, a sum and a histogram of 2^20 values.
+// Three kernels for timing the software GPU: a 512×512 tiled matrix product, a sum and a histogram of 2^20 values;
+// and the sum once more in 64 blocks only.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -65,19 +66,22 @@ int main() {
   for (int i = 0; i < SIDE * SIDE; ++i) a[i] = (float)(i % 7 - 3);
   for (int i = 0; i < COUNT; ++i) in[i] = (int)((unsigned)i * 2654435761u >> 20);
   float *left, *product;
-  int *values, *sum, *bins;
+  int *values, *sum, *bins, *other;
   CHECK(cudaMalloc(&left, a.size() * 4));
   CHECK(cudaMalloc(&product, a.size() * 4));
   CHECK(cudaMalloc(&values, COUNT * 4));
   CHECK(cudaMalloc(&sum, 4));
   CHECK(cudaMalloc(&bins, BINS * 4));
+  CHECK(cudaMalloc(&other, 4));
   CHECK(cudaMemcpy(left, a.data(), a.size() * 4, cudaMemcpyHostToDevice));
   CHECK(cudaMemcpy(values, in.data(), COUNT * 4, cudaMemcpyHostToDevice));
   CHECK(cudaMemset(sum, 0, 4));
+  CHECK(cudaMemset(other, 0, 4));
   CHECK(cudaMemset(bins, 0, BINS * 4));
   timed("matmul", [&] { matmul<<<dim3(SIDE / TILE, SIDE / TILE), dim3(TILE, TILE)>>>(left, left, product); });
   timed("reduce", [&] { reduce<<<COUNT / THREADS, THREADS>>>(values, sum); });
   timed("histogram", [&] { histogram<<<COUNT / THREADS, THREADS>>>(values, bins); });
+  timed("small", [&] { reduce<<<64, THREADS>>>(values, other); });
   int got = 0, want = 0, counted = 0;
   std::vector<int> counts(BINS);
   CHECK(cudaMemcpy(&got, sum, 4, cudaMemcpyDeviceToHost));

@@ -195,6 +195,12 @@ impl Records {
         self.all.get((word >> 5) as usize).copied().unwrap_or_default()
     }
 
+    /// Bytes that they take.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.all.len() * size_of::<Record>() + self.crowds.len() * size_of::<(u32, u32, u32, u32, u32)>()
+    }
+
     /// A record like one, of another time.
     pub(super) fn with_time(&mut self, record: Record, time: u32) -> u32 {
         self.changed(Record { time, oldest: record.oldest.min(time), ..record })

@@ -387,3 +387,47 @@ impl<F: Fn(Mark, u32) -> bool> Touch<'_, '_, F> {
         self.records.with_reader(self.memo, access.party, (old, leader, access.lanes), all_behind)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes that the shadow takes after warps of blocks have read or written the first words of a memory, row by row.
+    fn size(words: u64, blocks: u32, write: bool) -> usize {
+        let mut shadow = Shadow::default();
+        let leaders: Vec<u32> = (0..32).collect();
+        for row in 0..words / 32 {
+            for block in 0..blocks {
+                let warp = block * 9 + row as u32 % 8;
+                let party = Party {
+                    warp,
+                    time: 2 + block,
+                    site: 1,
+                    first_warp: block * 9,
+                    warps: 8,
+                    floor: 0,
+                    warp_floor: 0,
+                    plain: true,
+                    settled: false,
+                };
+                let access = Access { party: &party, own: true, write, leaders: &leaders, lanes: 1 };
+                shadow.tidy();
+                let (range, count) = shadow.row(row * 128, 4, 32);
+                assert_eq!(count, 32);
+                let mut met = Vec::new();
+                shadow.touch(range, &access, &mut Memo::default(), &|_, _| false, &mut met);
+                assert!(met.is_empty() || write);
+            }
+        }
+        shadow.pages.iter().map(|page| page.words.len() * 4).sum::<usize>() + shadow.records.bytes()
+    }
+
+    #[test]
+    fn six_bytes_do_for_a_byte() {
+        let words = 1 << 16;
+        for (blocks, write) in [(1, false), (1, true), (3, false), (32, false), (1000, false)] {
+            let each = size(words, blocks, write) as f64 / (words * 4) as f64;
+            assert!(each <= 6.0, "{each} bytes for a byte, {blocks} blocks, write {write}");
+        }
+    }
+}
