@@ -91,14 +91,14 @@ def measure(arguments, folder):
 
 def table(rows):
     show = lambda values, form: "".join(format(value, form) if value else f"{'':14}" for value in values)
-    print(f"{'seconds':24}" + "".join(f"{name:>14}" for name in KERNELS))
+    print(f"{'seconds':28}" + "".join(f"{name:>14}" for name in KERNELS))
     for name, row in rows.items():
-        print(f"{name:24}" + show((row.get(kernel) for kernel in KERNELS), "14.4f"))
+        print(f"{name:28}" + show((row.get(kernel) for kernel in KERNELS), "14.4f"))
     for name, row in rows.items():
         own = rows.get("standstill" if "data races" in name else "standstill, races off")
         if own and not name.startswith("standstill"):
             ratios = (row[kernel] / own[kernel] if kernel in row and kernel in own else None for kernel in KERNELS)
-            print(f"{name + ' / ours':24}{show(ratios, '14.3f')}")
+            print(f"{name + ' / ours':28}{show(ratios, '14.3f')}")
 
 
 main()
