@@ -9,6 +9,8 @@ use standstill_kernel_ir::{
 };
 use standstill_ptx::Lowering;
 
+use crate::kept::Kept;
+
 /// Registers of a thread where no compiled code says it: what compilers seldom go beyond without spilling.
 const UNKNOWN_REGISTERS: u32 = 32;
 
@@ -91,15 +93,21 @@ impl Image {
     /// # Errors
     /// When there is no PTX in it, or it cannot be read.
     pub fn load(bytes: &[u8], number: usize, capability: u32) -> Result<&'static Image, ImageError> {
-        Image::link(&[bytes], number, capability)
+        Image::link(&[bytes], number, capability, &Kept::default())
     }
 
-    /// Reads the device code of several translation units that use each other's functions and variables.
+    /// Reads the device code of several translation units that use each other's functions and variables. Texts that
+    /// the compiler has left behind take the place of those embedded ones that differ from them by comments only.
     ///
     /// # Errors
     /// When there is PTX in none of them, or none can be read. Code without PTX beside others only tells what
     /// its kernels use: the linked whole is such.
-    pub fn link(units: &[&[u8]], number: usize, capability: u32) -> Result<&'static Image, ImageError> {
+    pub fn link(
+        units: &[&[u8]],
+        number: usize,
+        capability: u32,
+        kept: &Kept,
+    ) -> Result<&'static Image, ImageError> {
         let mut texts = Vec::new();
         let mut known = HashMap::new();
         let mut problem = ImageError::NoPtx("it holds no CUDA device code".to_owned());
@@ -116,9 +124,10 @@ impl Image {
             }
             match contents.explain_no_ptx() {
                 Some(why) => problem = ImageError::NoPtx(why),
-                None => texts.extend(
-                    choose(&contents, capability).map(|text| String::from_utf8_lossy(text).into_owned()),
-                ),
+                None => texts.extend(choose(&contents, capability).map(|text| {
+                    let text = String::from_utf8_lossy(text);
+                    kept.find(&text).unwrap_or(&text).to_owned()
+                })),
             }
         }
         match texts.len() {

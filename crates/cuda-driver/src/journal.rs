@@ -20,6 +20,8 @@ pub const CARD: &str = "STANDSTILL_GPU";
 pub const SEED: &str = "STANDSTILL_SEED";
 /// Environment variable: `round-robin` or `random`.
 pub const SCHEDULE: &str = "STANDSTILL_SCHEDULE";
+/// Environment variable: a folder with the PTX that the compiler left behind.
+pub const PTX: &str = "STANDSTILL_PTX";
 
 /// Environment variable: `on` looks for races.
 pub const RACES: &str = "STANDSTILL_RACES";

@@ -193,7 +193,7 @@ fn share_managed(image: &'static Image) -> Result {
 /// Reads device code, tells the journal of it, and the user of what cannot be used.
 pub fn load_image(units: &[&[u8]], number: usize) -> Result<&'static Image> {
     let machine = runtime().machine()?;
-    match Image::link(units, number, machine.card().capability) {
+    match Image::link(units, number, machine.card().capability, runtime().kept()) {
         Ok(image) => {
             if let Some(error) = image.syntax_error() {
                 runtime().tell(format!("the program's PTX cannot be read whole: {error}"));

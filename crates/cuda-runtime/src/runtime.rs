@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::ffi::c_int;
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use standstill_cuda_driver::journal::{CARD, Journal, RACES, Record, SCHEDULE, SEED};
-use standstill_cuda_driver::{Card, DEFAULT_MODEL, Machine, Order, Software, Status};
+use standstill_cuda_driver::journal::{CARD, Journal, PTX, RACES, Record, SCHEDULE, SEED};
+use standstill_cuda_driver::{Card, DEFAULT_MODEL, Kept, Machine, Order, Software, Status};
 
 use crate::address_space::AddressSpace;
 use crate::call::Result;
@@ -18,6 +19,7 @@ use crate::streams::Streams;
 #[derive(Default)]
 pub struct Runtime {
     machine: OnceLock<&'static Machine>,
+    kept: OnceLock<Kept>,
     pub registrations: Table<Registrations>,
     pub addresses: Table<AddressSpace>,
     pub streams: Table<Streams>,
@@ -51,6 +53,13 @@ impl Runtime {
         let machine = *self.machine.get_or_init(start);
         // The device's threads are not in the child.
         if machine.process() == std::process::id() { Ok(machine) } else { Err(Status::InitializationError) }
+    }
+
+    /// What the compiler of the program left behind.
+    pub fn kept(&self) -> &Kept {
+        self.kept.get_or_init(|| {
+            std::env::var_os(PTX).map_or_else(Kept::default, |folder| Kept::read(Path::new(&folder)))
+        })
     }
 
     /// The error that has broken the device.

@@ -12,6 +12,7 @@ mod registers;
 use crate::error::ErrorKind;
 use crate::span::Span;
 use crate::syntax::Module;
+use crate::syntax::operand::RegisterNumber;
 use cursor::{Cursor, Marked};
 use registers::RegisterScopes;
 
@@ -29,6 +30,7 @@ pub fn parse(text: &str) -> Module<'_> {
         cursor: Cursor::new(kept.as_bytes()),
         module: Module::new(kept),
         scopes: RegisterScopes::new(end),
+        life_marks: Vec::new(),
     };
     if end < length {
         parser.error(ErrorKind::TooLong, Span::new(end, end));
@@ -48,6 +50,8 @@ struct Parser<'a> {
     cursor: Cursor<'a>,
     module: Module<'a>,
     scopes: RegisterScopes<'a>,
+    /// Registers whose names make life marks of the instructions that write them, and whether of freed memory.
+    life_marks: Vec<(RegisterNumber, bool)>,
 }
 
 impl<'a> Parser<'a> {

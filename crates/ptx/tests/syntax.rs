@@ -126,6 +126,11 @@ fn places_comments_and_marks() {
         "// standstill.freed %rd1, 16;\n//standstill.allocated %rd2, %r1;\n// standstill.other 1;",
         &["freed r11, 16", "allocated r12, r5"],
     );
+    check(
+        "{ .reg .b64 standstill_freed; add.u64 standstill_freed, %rd1, %rd2; }\n{ .reg .b64 standstill_allocated;\n\
+         add.u64 standstill_allocated, %rd1, 8; }\nadd.u64 %rd1, %rd2, 8;",
+        &["{", "freed r11, r12", "}", "{", "allocated r11, 8", "}", "add.u64 r11, r12, 8"],
+    );
 }
 
 #[test]

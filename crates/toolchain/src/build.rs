@@ -27,6 +27,9 @@ pub struct Built {
     pub compiler: String,
     /// What the compiler printed: warnings.
     pub warnings: String,
+    /// The device code as nvcc wrote it, with the comments that executables do not hold; one text for each
+    /// architecture.
+    pub ptx: Vec<String>,
 }
 
 impl Compiler {
@@ -45,7 +48,14 @@ impl Compiler {
         let program = program_of(self)?;
         let temporary =
             tempfile::Builder::new().prefix("standstill-").tempdir().map_err(CompileError::Temporary)?;
-        let arguments = self.build_arguments(request, &passed, runtime, output);
+        let mut arguments = self.build_arguments(request, &passed, runtime, output);
+        let keeps = request.flags.iter().any(|flag| {
+            KEEPING.iter().any(|name| matches_flag(flag, name) || matches_flag(flag, &format!("-{name}")))
+        });
+        if matches!(self.kind, CompilerKind::Nvcc) && !keeps {
+            arguments.push("--keep".into());
+            arguments.push(joined("--keep-dir=", temporary.path()));
+        }
         let command_line = process::command_line(&self.path, arguments.iter().map(OsString::as_os_str));
         let start_error = |error| CompileError::Start { path: self.path.clone(), error };
         let mut command = Command::new(program);
@@ -64,7 +74,7 @@ impl Compiler {
             });
         }
         let compiler = self.version().map_err(start_error)?;
-        Ok(Built { command: command_line, compiler, warnings: printed })
+        Ok(Built { command: command_line, compiler, warnings: printed, ptx: ptx_in(temporary.path()) })
     }
 
     fn build_arguments(
@@ -129,6 +139,17 @@ impl Compiler {
         arguments.push(output.as_os_str().to_owned());
         arguments
     }
+}
+
+/// Flags of nvcc that keep intermediate files, with one of the two hyphens that they may have.
+const KEEPING: [&str; 3] = ["-keep", "-keep-dir", "-save-temps"];
+
+/// The PTX files in a folder. What cannot be read is left out: the executable has its own.
+fn ptx_in(folder: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut ptx: Vec<_> = files.filter(|path| path.extension() == Some(OsStr::new("ptx"))).collect();
+    ptx.sort();
+    ptx.iter().filter_map(|path| std::fs::read_to_string(path).ok()).collect()
 }
 
 fn joined(flag: &str, path: &Path) -> OsString {

@@ -5,6 +5,7 @@ use crate::parser::Parser;
 use crate::parser::cursor::begins_word;
 use crate::span::{Span, offset};
 use crate::syntax::opcode::OpcodeId;
+use crate::syntax::operand::Operand;
 use crate::syntax::statement::{Guard, Inlined, InlinedIndex, Statement, StatementKind};
 use crate::syntax::variable::Linkage;
 
@@ -140,7 +141,20 @@ impl Parser<'_> {
     #[inline]
     fn push_instruction(&mut self, start: usize, opcode: OpcodeId, guard: Guard, first: usize) {
         let slots = self.slots(start, first);
+        if !self.life_marks.is_empty()
+            && let Some(freed) = self.marks_life(first)
+        {
+            let (slots, first) = (slots.saturating_sub(1), offset(first + 1));
+            return self.statement(start, StatementKind::LifeMark { freed, slots, first });
+        }
         self.statement(start, StatementKind::Instruction { slots, opcode, guard, first: offset(first) });
+    }
+
+    /// Whether an instruction is a life mark by the register that it writes, and of freed memory.
+    #[cold]
+    fn marks_life(&self, first: usize) -> Option<bool> {
+        let Some(Operand::Register(written)) = self.module.operands.get(first) else { return None };
+        self.life_marks.iter().find(|(register, _)| register == written).map(|(_, freed)| *freed)
     }
 
     /// The slots from `first` to the pool's end, cut where an instruction cannot hold so many.

@@ -4,6 +4,7 @@ use crate::error::ErrorKind;
 use crate::parser::Parser;
 use crate::parser::cursor::{begins_word, is_digit};
 use crate::span::{Span, offset};
+use crate::syntax::operand::RegisterNumber;
 use crate::syntax::variable::{Linkage, RegisterDeclaration, Variable, VariableSpace};
 
 const UNNAMED: Variable = Variable {
@@ -76,6 +77,9 @@ impl<'a> Parser<'a> {
         let mut declaration = RegisterDeclaration { name, ty, first: 0, count, vector, range };
         let bytes: &'a [u8] = self.cursor.bytes.get(name.start as usize..name.end as usize).unwrap_or(&[]);
         self.scopes.declare(bytes, &mut declaration, offset(self.module.registers.len()));
+        if let b"standstill_freed" | b"standstill_allocated" = bytes {
+            self.life_marks.push((RegisterNumber(declaration.first), bytes == b"standstill_freed"));
+        }
         self.module.registers.push(declaration);
     }
 

@@ -89,7 +89,8 @@ pub enum StatementKind {
     Prototype(Span),
     /// `.pragma`, its text with the quotes.
     Pragma(Span),
-    /// `// standstill.freed ADDR, BYTES;` or `// standstill.allocated ADDR, BYTES;`.
+    /// `// standstill.freed ADDR, BYTES;` or `// standstill.allocated ADDR, BYTES;`, or an `add` of the two into a
+    /// register that is named `standstill_freed` or `standstill_allocated`: comments do not last in executables.
     LifeMark {
         /// Whether the memory was freed rather than allocated.
         freed: bool,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::{Args, ValueEnum};
-use standstill_cuda_driver::journal::{CARD, FOLDER, RACES, SCHEDULE, SEED};
+use standstill_cuda_driver::journal::{CARD, FOLDER, PTX, RACES, SCHEDULE, SEED};
 use standstill_cuda_driver::{DEFAULT_MODEL, Order};
 use standstill_findings::Rule;
 use standstill_kernel_ir::launch::Device as Model;
@@ -111,6 +111,8 @@ struct Prepared {
     input: PathBuf,
     runtime: Library,
     evidence: Evidence,
+    /// A folder with the PTX that the compiler left behind.
+    kept: Option<PathBuf>,
     /// Holds a program that was compiled; removed with it.
     _folder: Option<TempDir>,
 }
@@ -130,6 +132,7 @@ fn prepare(arguments: &RunArgs) -> Result<Prepared, Problem> {
             seed: arguments.software.seed,
             ..Evidence::default()
         },
+        kept: None,
         _folder: None,
     };
     let source = Path::new(first);
@@ -159,6 +162,13 @@ impl Prepared {
             say(&built.warnings);
         }
         self.evidence.compiler = built.compiler;
+        let kept = folder.path().join("ptx");
+        let written = std::fs::create_dir(&kept).and_then(|()| {
+            (built.ptx.iter().zip(0..))
+                .try_for_each(|(text, number)| std::fs::write(kept.join(format!("{number}.ptx")), text))
+        });
+        written.map_err(|error| format!("{}: {error}", kept.display()))?;
+        self.kept = Some(kept);
         self._folder = Some(folder);
         Ok(())
     }
@@ -174,6 +184,9 @@ impl Prepared {
         command.args(&self.arguments);
         command.env("LD_LIBRARY_PATH", self.runtime.search_path());
         command.env(FOLDER, journal);
+        if let Some(kept) = &self.kept {
+            command.env(PTX, kept);
+        }
         command.env(CARD, software.gpu.map_or(DEFAULT_MODEL, |model| model.name));
         command.env(SEED, software.seed.wrapping_add(u64::from(round)).to_string());
         command.env(SCHEDULE, software.schedule.order().name());
