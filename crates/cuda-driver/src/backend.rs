@@ -94,6 +94,11 @@ pub trait Run: Send {
     fn races(&mut self) -> Vec<Finding> {
         Vec::new()
     }
+
+    /// Where its threads met, when that is asked for: image, function and position.
+    fn contended(&mut self) -> Vec<(usize, u32, u32)> {
+        Vec::new()
+    }
 }
 
 /// How far a launch has come.

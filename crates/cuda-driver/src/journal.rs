@@ -18,8 +18,12 @@ pub const FOLDER: &str = "STANDSTILL_JOURNAL";
 pub const CARD: &str = "STANDSTILL_GPU";
 /// Environment variable: where random choices start.
 pub const SEED: &str = "STANDSTILL_SEED";
-/// Environment variable: `round-robin` or `random`.
+/// Environment variable: the name of an [`Order`](crate::Order).
 pub const SCHEDULE: &str = "STANDSTILL_SCHEDULE";
+/// Environment variable: `on` lets loads see values that were overwritten.
+pub const STALE: &str = "STANDSTILL_STALE";
+/// Environment variable: a file with what a rehearsal told of where threads meet, as JSON.
+pub const CONTENDED: &str = "STANDSTILL_CONTENDED";
 /// Environment variable: a folder with the PTX that the compiler left behind.
 pub const PTX: &str = "STANDSTILL_PTX";
 
@@ -59,6 +63,8 @@ pub enum Record {
     Parked(Option<Box<Finding>>),
     /// Something else that the user must know, in a sentence.
     Trouble(String),
+    /// Where threads met in a rehearsal: image, function and position.
+    Contended(Vec<(usize, u32, u32)>),
     /// Work that was done, at the end of the process.
     Ended {
         /// Kernel launches.
@@ -147,6 +153,13 @@ fn say(record: &Record) {
         _ => return,
     };
     let _ = writeln!(std::io::stderr(), "standstill: {sentence}");
+}
+
+/// Where threads meet, as the file says that the environment names; nothing without one.
+#[must_use]
+pub fn contended() -> Vec<(usize, u32, u32)> {
+    let text = std::env::var_os(CONTENDED).and_then(|file| std::fs::read(file).ok());
+    text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 
 /// Reads the whole records of a journal; a line that was cut off, or comes from another version, is left out.

@@ -31,5 +31,5 @@ pub use kept::Kept;
 pub use link::link;
 pub use machine::{Machine, Observer, in_host_call};
 pub use queue::{Queue, StreamKind};
-pub use software::{Order, Software};
+pub use software::{Execution, Order, Software};
 pub use status::Status;

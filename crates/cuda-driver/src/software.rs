@@ -1,6 +1,6 @@
 //! The software GPU behind the operations.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use standstill_device_sim::{
@@ -28,36 +28,57 @@ pub enum Order {
     RoundRobin,
     /// In a random order.
     Random,
+    /// By priorities that change at random places.
+    Pct,
+    /// At random, with delays where threads meet.
+    Adversarial,
+    /// In turns, to see where threads meet; for runs in an adversarial order.
+    Rehearsal,
 }
+
+/// All orders by name.
+const ORDERS: [(Order, &str); 5] = [
+    (Order::RoundRobin, "round-robin"),
+    (Order::Random, "random"),
+    (Order::Pct, "pct"),
+    (Order::Adversarial, "adversarial"),
+    (Order::Rehearsal, "rehearsal"),
+];
 
 impl Order {
     /// The order with this name.
     #[must_use]
     pub fn find(name: &str) -> Option<Order> {
-        match name {
-            "round-robin" => Some(Order::RoundRobin),
-            "random" => Some(Order::Random),
-            _ => None,
-        }
+        ORDERS.iter().find(|(_, known)| *known == name).map(|(order, _)| *order)
     }
 
     /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Order::RoundRobin => "round-robin",
-            Order::Random => "random",
-        }
+        ORDERS.iter().find(|(order, _)| *order == self).map_or("", |(_, name)| name)
     }
+}
+
+/// How a software GPU executes.
+#[derive(Debug, Clone, Default)]
+pub struct Execution {
+    /// Where random choices start.
+    pub seed: u64,
+    /// In which order threads run.
+    pub order: Order,
+    /// Whether races and faults of memory order are looked for.
+    pub races: bool,
+    /// Whether loads may return values that were overwritten, where the memory consistency model allows it.
+    pub stale: bool,
+    /// Where threads meet, as a rehearsal of the program has shown: image, function and position.
+    pub contended: Vec<(usize, u32, u32)>,
 }
 
 /// A software GPU of a model.
 pub struct Software {
     device: Arc<Device>,
     modules: Mutex<HashMap<usize, Result<Arc<Module>, Status>>>,
-    seed: u64,
-    order: Order,
-    races: bool,
+    execution: Execution,
     launches: Mutex<u64>,
     freed: Arc<Mutex<Freed>>,
 }
@@ -85,15 +106,13 @@ impl Freed {
 }
 
 impl Software {
-    /// A card of this model; `races` looks for races and faults of memory order.
+    /// A card of this model.
     #[must_use]
-    pub fn new(card: &Card, seed: u64, order: Order, races: bool) -> Software {
+    pub fn new(card: &Card, execution: Execution) -> Software {
         Software {
             device: Device::new(card.device, card.memory),
             modules: Mutex::default(),
-            seed,
-            order,
-            races,
+            execution,
             launches: Mutex::new(0),
             freed: Arc::default(),
         }
@@ -124,7 +143,7 @@ impl Software {
     fn next_seed(&self) -> u64 {
         let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
         *launches += 1;
-        self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(*launches)
+        self.execution.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(*launches)
     }
 }
 
@@ -193,28 +212,51 @@ impl Backend for Software {
             cooperative: launch.cooperative,
             registers: Some(launch.kernel.registers),
             seed: self.next_seed(),
-            schedule: match self.order {
-                Order::RoundRobin => Schedule::RoundRobin,
-                Order::Random => Schedule::Random,
-            },
+            schedule: self.schedule(launch.kernel.image.number),
             sink: Some(Box::new(Output)),
             strict: false,
-            races: self.races,
+            races: self.execution.races,
+            stale: self.execution.stale,
         };
         let grid = self
             .device
             .launch(&module, request)
             .map_err(|error| refused(status_of_launch(&error), format!("{}: {error}", launch.kernel.name)))?;
-        Ok(Box::new(Running { grid, replay: self.replay(), freed: Arc::clone(&self.freed) }))
+        Ok(Box::new(Running {
+            grid,
+            replay: self.replay(),
+            rehearsal: (self.execution.order == Order::Rehearsal).then_some(launch.kernel.image.number),
+            freed: Arc::clone(&self.freed),
+        }))
     }
 }
 
 impl Software {
     /// Flags that replay what is seen.
     fn replay(&self) -> String {
-        match self.order {
-            Order::RoundRobin => format!("--seed {}", self.seed),
-            order => format!("--seed {} --schedule {}", self.seed, order.name()),
+        let Execution { seed, order, stale, .. } = &self.execution;
+        let mut flags = format!("--seed {seed}");
+        if *order != Order::RoundRobin {
+            flags += &format!(" --schedule {}", order.name());
+        }
+        if *stale {
+            flags += " --stale";
+        }
+        flags
+    }
+
+    /// In which order the threads of a launch run that is of this image.
+    fn schedule(&self, image: usize) -> Schedule {
+        match self.execution.order {
+            Order::RoundRobin | Order::Rehearsal => Schedule::RoundRobin,
+            Order::Random => Schedule::Random,
+            Order::Pct => Schedule::Pct,
+            Order::Adversarial => {
+                let places = self.execution.contended.iter().filter(|(of, ..)| *of == image);
+                let places: BTreeSet<_> =
+                    places.map(|&(_, function, position)| (function, position)).collect();
+                Schedule::Adversarial(Arc::new(places))
+            }
         }
     }
 }
@@ -244,6 +286,8 @@ impl Program for Code {
 struct Running {
     grid: Grid,
     replay: String,
+    /// The image's number, when it is to be told where threads meet.
+    rehearsal: Option<usize>,
     freed: Arc<Mutex<Freed>>,
 }
 
@@ -272,6 +316,11 @@ impl Run for Running {
             finding.replay.get_or_insert_with(|| self.replay.clone());
         }
         findings
+    }
+
+    fn contended(&mut self) -> Vec<(usize, u32, u32)> {
+        let Some(image) = self.rehearsal else { return Vec::new() };
+        self.grid.contended().into_iter().map(|(function, position)| (image, function, position)).collect()
     }
 }
 

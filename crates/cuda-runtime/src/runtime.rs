@@ -5,8 +5,8 @@ use std::ffi::c_int;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use standstill_cuda_driver::journal::{CARD, Journal, PTX, RACES, Record, SCHEDULE, SEED};
-use standstill_cuda_driver::{Card, DEFAULT_MODEL, Kept, Machine, Order, Software, Status};
+use standstill_cuda_driver::journal::{self, CARD, Journal, PTX, RACES, Record, SCHEDULE, SEED, STALE};
+use standstill_cuda_driver::{Card, DEFAULT_MODEL, Execution, Kept, Machine, Order, Software, Status};
 
 use crate::address_space::AddressSpace;
 use crate::call::Result;
@@ -84,10 +84,15 @@ fn start() -> &'static Machine {
         // The default model has a row: a test holds the table to it.
         std::process::abort();
     };
-    let seed = variable(SEED).and_then(|seed| seed.parse().ok()).unwrap_or(0);
-    let order = variable(SCHEDULE).and_then(|name| Order::find(&name)).unwrap_or_default();
-    let races = variable(RACES).is_some_and(|races| races == "on");
-    let machine = Machine::start(Box::new(Software::new(&card, seed, order, races)), card, journal);
+    let is_on = |name| variable(name).is_some_and(|value| value == "on");
+    let execution = Execution {
+        seed: variable(SEED).and_then(|seed| seed.parse().ok()).unwrap_or(0),
+        order: variable(SCHEDULE).and_then(|name| Order::find(&name)).unwrap_or_default(),
+        races: is_on(RACES),
+        stale: is_on(STALE),
+        contended: journal::contended(),
+    };
+    let machine = Machine::start(Box::new(Software::new(&card, execution)), card, journal);
     // SAFETY: `at_exit` is a function without arguments that stays loaded: the library is linked to the program.
     unsafe { libc::atexit(at_exit) };
     machine

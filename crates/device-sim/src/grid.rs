@@ -109,6 +109,8 @@ pub struct Grid {
     until_look: u64,
     /// How far the clock jumps when everybody waits for time.
     jump: u64,
+    /// Warps with groups whose access is delayed.
+    delayed: Vec<(usize, usize)>,
     fault: Option<Box<Fault>>,
 }
 

@@ -1,5 +1,8 @@
 //! What a launch asks for, and what may be wrong with it.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use standstill_kernel_ir::FunctionId;
 
 /// A launch.
@@ -30,6 +33,9 @@ pub struct LaunchRequest {
     pub strict: bool,
     /// Looks for races and faults of memory order; see [`crate::Grid::races`].
     pub races: bool,
+    /// Lets loads that are weak or relaxed return values that were overwritten, where the memory consistency model
+    /// allows it; needs `races`.
+    pub stale: bool,
 }
 
 impl LaunchRequest {
@@ -49,6 +55,7 @@ impl LaunchRequest {
             sink: None,
             strict: false,
             races: false,
+            stale: false,
         }
     }
 }
@@ -67,6 +74,11 @@ pub enum Schedule {
     RoundRobin,
     /// Warps and divergent parts of warps run in a random order, in pieces of random length.
     Random,
+    /// The warp with the highest priority runs, and loses it at a few accesses that chance chooses.
+    Pct,
+    /// As at random, and threads are held up before or behind accesses at these places: functions and positions as
+    /// [`crate::Grid::contended`] gives them; at any access when there are none.
+    Adversarial(Arc<BTreeSet<(u32, u32)>>),
     /// Every thread runs by itself, and the caller chooses each step.
     Chosen(Box<dyn Interleaving>),
 }

@@ -25,6 +25,7 @@ mod launch;
 mod memory;
 mod module;
 mod place;
+mod preempt;
 mod race;
 
 pub use device::Device;

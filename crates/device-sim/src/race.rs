@@ -22,6 +22,7 @@ mod records;
 mod report;
 mod shadow;
 mod shape;
+mod stale;
 mod sync;
 mod threads;
 mod touch;
@@ -63,6 +64,8 @@ struct Site {
     write: bool,
     /// Part of an asynchronous copy.
     copies: bool,
+    /// Several threads meet here, or it orders what they do.
+    contended: bool,
 }
 
 /// What a block's threads have done.
@@ -124,6 +127,8 @@ pub(crate) struct Race {
     later: Option<Op>,
     /// Where its choices come from.
     draws: u64,
+    /// Values that loads may still see, when that is asked for.
+    stale: Option<Box<stale::Stale>>,
 }
 
 /// The thread that acts.
@@ -152,7 +157,13 @@ fn thread_of(number: u32, warps: u32) -> Thread {
 
 impl Race {
     /// For a grid of this shape; `None` when it has too many threads to number.
-    pub(crate) fn new(grid: [u32; 3], threads: u32, cluster: [u32; 3], seed: u64) -> Option<Box<Race>> {
+    pub(crate) fn new(
+        grid: [u32; 3],
+        threads: u32,
+        cluster: [u32; 3],
+        seed: u64,
+        stale: bool,
+    ) -> Option<Box<Race>> {
         let warps = threads.div_ceil(32);
         let blocks = grid.iter().fold(1u64, |all, &extent| all.saturating_mul(extent.into()));
         if blocks.saturating_mul(u64::from(warps) + 1) >= u64::from(u32::MAX / 32 - 1) {
@@ -179,6 +190,7 @@ impl Race {
             saved: observe::Saved::default(),
             later: None,
             draws: seed,
+            stale: stale.then(|| Box::new(stale::Stale::new(seed))),
         }))
     }
 
@@ -254,6 +266,7 @@ impl Race {
         else {
             return;
         };
+        self.contended(mark.site, old.site);
         let other = thread_of(old.thread, self.warps);
         if old.time != UNDER_WAY
             && let (Some(one), Some(two)) = (mine.strong, theirs.strong)
@@ -282,6 +295,15 @@ impl Race {
             Memory::Shared(_) => Rule::SharedRace,
         };
         self.found(rule, mark, old, None, memory, address);
+    }
+
+    /// Several threads meet at these places.
+    fn contended(&mut self, one: u32, two: u32) {
+        for site in [one, two] {
+            if let Some(site) = self.sites.get_mut(site as usize) {
+                site.contended = true;
+            }
+        }
     }
 
     /// Whether a scope of a thread of one block covers one of another.

@@ -14,6 +14,8 @@ struct Document<'a> {
     errors: Vec<JsonError<'a>>,
     coverage: Coverage,
     evidence: Evidence<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runs: Option<Runs>,
     allowed: u64,
     program_exit: i32,
     exit: i32,
@@ -97,6 +99,14 @@ struct Evidence<'a> {
 }
 
 #[derive(Serialize)]
+struct Runs {
+    asked: u32,
+    made: u32,
+    first_seed: u64,
+    last_seed: u64,
+}
+
+#[derive(Serialize)]
 struct Input<'a> {
     path: &'a str,
     sha256: &'a str,
@@ -146,6 +156,12 @@ fn document(report: &Report) -> Document<'_> {
             device: &evidence.device,
             seed: evidence.seed,
         },
+        runs: report.runs.map(|runs| Runs {
+            asked: runs.asked,
+            made: runs.made,
+            first_seed: runs.first_seed,
+            last_seed: runs.last_seed,
+        }),
         allowed: report.allowed,
         program_exit: report.program_exit,
         exit: report.exit,

@@ -17,6 +17,8 @@ pub struct Report {
     pub coverage: Coverage,
     /// How to repeat this call.
     pub evidence: Evidence,
+    /// The runs of a program under several seeds; `None` where there was one run or none.
+    pub runs: Option<Runs>,
     /// Findings that a comment or a flag silenced.
     pub allowed: u64,
     /// Findings from this severity up make the call fail; `None` when none does.
@@ -87,6 +89,19 @@ pub struct Evidence {
     pub device: String,
     /// Seed of the run; 0 when nothing ran.
     pub seed: u64,
+}
+
+/// How often a program was run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Runs {
+    /// Runs that were asked for.
+    pub asked: u32,
+    /// Runs that were made: fewer when the first finding ends them.
+    pub made: u32,
+    /// Seed of the first run.
+    pub first_seed: u64,
+    /// Seed of the last run that was made.
+    pub last_seed: u64,
 }
 
 /// An input with its hash.

@@ -25,6 +25,12 @@ pub fn summary(report: &Report, verbose: bool) -> String {
     if coverage.widened > 0 {
         let _ = write!(line, ", {} widened", counted(coverage.widened, "range"));
     }
+    if let Some(runs) = report.runs {
+        let _ = match runs.made == runs.asked {
+            true => write!(line, "; {} runs, seeds {} to {}", runs.made, runs.first_seed, runs.last_seed),
+            false => write!(line, "; ended by run {} of {}, seed {}", runs.made, runs.asked, runs.last_seed),
+        };
+    }
     line.push('\n');
     if coverage.kernels == 0 && report.errors.is_empty() {
         line.push_str("nothing was analysed: no kernel was found in the input\n");

@@ -112,6 +112,10 @@ impl Machine {
         for finding in run.races() {
             self.journal.write(&Record::Finding(Box::new(finding)));
         }
+        let contended = run.contended();
+        if !contended.is_empty() {
+            self.journal.write(&Record::Contended(contended));
+        }
     }
 
     /// Advances every launch; tells whether any moved.

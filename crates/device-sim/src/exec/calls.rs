@@ -41,13 +41,7 @@ pub(super) fn call(
                 .filter(|&lane| core.read(*place, lane) == target)
                 .fold(0u32, |same, lane| same | 1 << lane);
             if same != core.mask {
-                warp.groups.push(Group {
-                    mask: core.mask & !same,
-                    pc,
-                    frame: group.frame,
-                    state: State::Ready,
-                    ran: group.ran,
-                });
+                warp.groups.push(group.part(core.mask & !same, pc, State::Ready));
                 (group.mask, core.mask) = (same, same);
             }
             let index = target.wrapping_sub(address::FUNCTIONS) / address::FUNCTION_STEP;

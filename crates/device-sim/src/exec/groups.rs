@@ -22,12 +22,38 @@ impl Warp {
                 return ready.map(|(index, _)| index).nth((drawn / 8 % count) as usize);
             }
         }
-        let ready = || self.groups.iter().enumerate().filter(|(_, group)| group.state.is_ready());
+        let top = self.priority()?;
+        let ready = || {
+            let groups = self.groups.iter().enumerate();
+            groups.filter(|(_, group)| group.state.is_ready() && group.priority == top)
+        };
         let (oldest, group) = ready().min_by_key(|(_, group)| group.ran)?;
         if ready().nth(1).is_none() || self.ticks.saturating_sub(group.ran) > PATIENCE {
             return Some(oldest);
         }
         ready().min_by(|(_, left), (_, right)| self.behind(left, right)).map(|(index, _)| index)
+    }
+
+    /// The highest priority of its groups that can run; `None` when none can.
+    pub(crate) fn priority(&self) -> Option<u32> {
+        self.groups.iter().filter(|group| group.state.is_ready()).map(|group| group.priority).max()
+    }
+
+    /// Lets groups go on that were held up until a turn that has come; true when there was one. Gives the turn of
+    /// the next one too.
+    pub(crate) fn end_delays(&mut self, now: u64) -> (bool, Option<u64>) {
+        let (mut any, mut next) = (false, None);
+        for group in &mut self.groups {
+            if let State::Delayed(until) = group.state {
+                if until <= now {
+                    group.state = State::Ready;
+                    any = true;
+                } else {
+                    next = Some(next.map_or(until, |next: u64| next.min(until)));
+                }
+            }
+        }
+        (any, next)
     }
 
     /// Which of two groups is behind, by the calls that they are in from the outermost on.
@@ -69,6 +95,7 @@ impl Warp {
                     if let Some(group) = self.groups.get_mut(index) {
                         group.mask |= gone.mask;
                         group.ran = group.ran.min(gone.ran);
+                        group.priority = group.priority.max(gone.priority);
                     }
                 } else {
                     other += 1;
@@ -100,23 +127,10 @@ impl Warp {
                 return Err((FaultKind::IllegalInstruction(text), outside.trailing_zeros()));
             }
             if outside != 0 {
-                let passes = Group {
-                    mask: outside,
-                    pc: group.pc + 1,
-                    frame: group.frame,
-                    state: State::Ready,
-                    ran: group.ran,
-                };
-                self.groups.push(passes);
+                self.groups.push(group.part(outside, group.pc + 1, State::Ready));
             }
             if same & named != 0 {
-                self.groups.push(Group {
-                    mask: same & named,
-                    pc: group.pc,
-                    frame: group.frame,
-                    state: State::AtCollective(named),
-                    ran: group.ran,
-                });
+                self.groups.push(group.part(same & named, group.pc, State::AtCollective(named)));
             }
         }
         self.gather();
@@ -175,17 +189,20 @@ impl Warp {
     fn join_at(&mut self, frame: u32, pc: u32, named: u32) {
         let mut all = 0;
         let mut ran = u64::MAX;
+        let mut priority = 0;
         self.groups.retain(|group| {
             let of_team =
                 group.state.is_ready() && (group.frame, group.pc) == (frame, pc) && group.mask & !named == 0;
             if of_team {
                 all |= group.mask;
                 ran = ran.min(group.ran);
+                priority = priority.max(group.priority);
             }
             !of_team
         });
         if all != 0 {
-            self.groups.push(Group { mask: all, pc, frame, state: State::Ready, ran });
+            let state = State::Ready;
+            self.groups.push(Group { mask: all, pc, frame, state, ran, priority, delayed_at: None });
         }
     }
 

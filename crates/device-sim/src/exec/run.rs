@@ -3,8 +3,9 @@
 use super::calls;
 use super::core::{Core, Step, lanes};
 use super::warp::{Group, PATIENCE, State, Warp};
-use crate::decode::code::{Kind, Micro, Slot};
+use crate::decode::code::{Code, Kind, Micro, Slot};
 use crate::fault::FaultKind;
+use crate::preempt::{Cut, is_access};
 
 /// Why a group stopped.
 pub(super) enum End {
@@ -14,6 +15,8 @@ pub(super) enum End {
     Collective,
     Exit,
     Parked,
+    /// Held up until a turn.
+    Delayed(u64),
     Fault(FaultKind, u32),
 }
 
@@ -22,13 +25,13 @@ const FORCED: u64 = 2_000;
 
 impl Warp {
     /// Runs a group until something stops it.
-    pub(super) fn execute<const STEPS: bool, const RACES: bool>(
+    pub(super) fn execute<const STEPS: bool, const WATCHED: bool>(
         &mut self,
         core: &mut Core<'_>,
         group: &mut Group,
         limit: u64,
     ) -> End {
-        if RACES {
+        if WATCHED {
             self.tell_met(core);
         }
         let mut code = core.code;
@@ -70,16 +73,46 @@ impl Warp {
                     if core.spy.recording {
                         core.spy.at = (code.function.id.0, pc as u32);
                     }
-                    let gives_way = RACES && op.orders && crate::race::before(core, op, pc);
+                    let mut cut = Cut::None;
+                    if WATCHED && !STEPS && op.orders && core.grid.preempt.is_some() {
+                        cut = self.cut(core, group, code, pc);
+                        match cut {
+                            Cut::Change(priority) => {
+                                group.priority = priority;
+                                stop!(End::Time);
+                            }
+                            Cut::Delay { until, lanes, before: true } => {
+                                let end = self.delay(core, group, pc, lanes, until);
+                                if let Some(end) = end {
+                                    group.delayed_at = Some(pc as u32);
+                                    stop!(end);
+                                }
+                                core.active &= core.mask;
+                                if core.active == 0 {
+                                    pc += 1;
+                                    continue;
+                                }
+                            }
+                            _ => {}
+                        }
+                    }
+                    let gives_way = WATCHED && op.orders && crate::race::before(core, op, pc);
                     let step = (op.run)(core, op);
-                    if RACES && op.orders {
+                    if WATCHED && op.orders {
                         crate::race::after(core, op, pc, step);
                     }
                     match step {
                         Step::Next => {
                             pc += 1;
-                            if RACES && gives_way && !STEPS {
-                                stop!(End::Time);
+                            if WATCHED && !STEPS {
+                                if let Cut::Delay { until, lanes, before: false } = cut
+                                    && let Some(end) = self.delay(core, group, pc, lanes, until)
+                                {
+                                    stop!(end);
+                                }
+                                if gives_way || cut == Cut::EndAfter {
+                                    stop!(End::Time);
+                                }
                             }
                         }
                         Step::Sleep => {
@@ -121,13 +154,12 @@ impl Warp {
                         } else {
                             (op.b.0, op.a.0, core.mask & !taken)
                         };
-                        self.groups.push(Group {
-                            mask: core.mask & !mask,
-                            pc: rest,
-                            frame: group.frame,
-                            state: State::Ready,
-                            ran: self.ticks + core.ticks,
-                        });
+                        let mut other = group.part(core.mask & !mask, rest, State::Ready);
+                        other.ran = self.ticks + core.ticks;
+                        if let Some(preempt) = &mut core.grid.preempt {
+                            other.priority = preempt.fork(group.priority);
+                        }
+                        self.groups.push(other);
                         group.mask = mask;
                         core.mask = mask;
                         first
@@ -155,13 +187,9 @@ impl Warp {
                         .fold(0u32, |same, lane| same | 1 << lane);
                     if same != core.mask {
                         // The rest comes to the same switch again by itself.
-                        self.groups.push(Group {
-                            mask: core.mask & !same,
-                            pc: pc as u32,
-                            frame: group.frame,
-                            state: State::Ready,
-                            ran: self.ticks + core.ticks,
-                        });
+                        let mut other = group.part(core.mask & !same, pc as u32, State::Ready);
+                        other.ran = self.ticks + core.ticks;
+                        self.groups.push(other);
                         group.mask = same;
                         core.mask = same;
                     }
@@ -214,6 +242,38 @@ impl Warp {
                 Kind::Trap => stop!(End::Fault(FaultKind::Trap, core.mask.trailing_zeros())),
             }
         }
+    }
+
+    /// What becomes of a group at an operation by the schedule.
+    #[cold]
+    fn cut(&mut self, core: &mut Core<'_>, group: &mut Group, code: &Code, pc: usize) -> Cut {
+        // A loop that is looked at for waiting runs undisturbed, and a group that was held up here has had it.
+        if core.spy.recording || !is_access(code, pc) || group.delayed_at.take() == Some(pc as u32) {
+            return Cut::None;
+        }
+        let place = (code.function.id.0, pc as u32);
+        core.grid.preempt.as_mut().map_or(Cut::None, |preempt| preempt.at(place, core.mask))
+    }
+
+    /// Holds lanes of a group up: all, which ends what it does, or some, without which it goes on.
+    fn delay(
+        &mut self,
+        core: &mut Core<'_>,
+        group: &mut Group,
+        pc: usize,
+        lanes: u32,
+        until: u64,
+    ) -> Option<End> {
+        let (held, rest) = (core.mask & lanes, core.mask & !lanes);
+        if rest == 0 {
+            return Some(End::Delayed(until));
+        }
+        let mut part = group.part(held, pc as u32, State::Delayed(until));
+        part.delayed_at = Some(pc as u32);
+        self.groups.push(part);
+        self.delays = true;
+        (group.mask, core.mask) = (rest, rest);
+        None
     }
 
     /// Lanes have met at a barrier of theirs: what happened before is behind them all.

@@ -22,6 +22,17 @@ pub(crate) struct Group {
     pub(crate) state: State,
     /// When it last ran, in ticks of the warp.
     pub(crate) ran: u64,
+    /// The highest runs first; 0 where there are no priorities.
+    pub(crate) priority: u32,
+    /// Where it was held up last before an access.
+    pub(crate) delayed_at: Option<u32>,
+}
+
+impl Group {
+    /// Lanes of this group by themselves.
+    pub(crate) fn part(&self, mask: u32, pc: u32, state: State) -> Group {
+        Group { mask, pc, frame: self.frame, state, ran: self.ran, priority: self.priority, delayed_at: None }
+    }
 }
 
 /// What a group does.
@@ -39,6 +50,8 @@ pub(crate) enum State {
     AtCollective(u32),
     /// Its loop can only go on when something that it read changes.
     Parked(Box<Parked>),
+    /// It is held up until this turn, so that others come before it.
+    Delayed(u64),
 }
 
 impl State {
@@ -96,6 +109,8 @@ pub(crate) struct Warp {
     pub(crate) random: u64,
     /// Lanes run one by one and are never put together.
     pub(crate) apart: bool,
+    /// Whether a group was held up in the last turn.
+    pub(crate) delays: bool,
     /// Lanes that met at barriers of theirs after waiting, for the order of accesses.
     pub(crate) met: Vec<u32>,
 }
@@ -120,7 +135,10 @@ const DEEPEST: u32 = 4096;
 
 /// Adds the groups that a warp begins with.
 fn begin(groups: &mut Vec<Group>, lanes_there: u32, apart: bool) {
-    let group = |mask| Group { mask, pc: 0, frame: 0, state: State::Ready, ran: 0 };
+    let group = |mask| {
+        let state = State::Ready;
+        Group { mask, pc: 0, frame: 0, state, ran: 0, priority: 0, delayed_at: None }
+    };
     if apart {
         groups.extend(lanes(lanes_there).map(|lane| group(1 << lane)));
     } else {
@@ -161,6 +179,7 @@ impl Warp {
             work: 0,
             random: 0,
             apart,
+            delays: false,
             met: Vec::new(),
         }
     }
@@ -249,8 +268,8 @@ impl Warp {
             spy: std::mem::take(&mut self.spy),
         };
         let turn = loop {
-            let races = core.grid.race.is_some();
-            let end = match (chosen, races) {
+            let watched = core.grid.race.is_some() || core.grid.preempt.is_some();
+            let end = match (chosen, watched) {
                 (Some(_), false) => self.execute::<true, false>(&mut core, &mut group, limit),
                 (None, false) => self.execute::<false, false>(&mut core, &mut group, limit),
                 (Some(_), true) => self.execute::<true, true>(&mut core, &mut group, limit),
@@ -262,6 +281,11 @@ impl Warp {
                 End::Time => Some(Turn::Time),
                 End::Join => (core.ticks >= limit).then_some(Turn::Time),
                 End::Parked => None,
+                End::Delayed(until) => {
+                    group.state = State::Delayed(until);
+                    self.delays = true;
+                    None
+                }
                 End::Barrier => {
                     group.state = State::Arriving;
                     Some(Turn::Block)

@@ -8,6 +8,7 @@ use super::{Grid, Turns};
 use crate::device::Device;
 use crate::launch::{LaunchError, LaunchRequest};
 use crate::module::Module;
+use crate::preempt::Preempt;
 
 /// Most blocks in x, and in y and z (CUDA guide, «Technical Specifications per Compute Capability»).
 const MOST_BLOCKS: [u32; 3] = [i32::MAX as u32, 65535, 65535];
@@ -108,6 +109,8 @@ pub(super) fn launch(
         sink: request.sink,
         strict: request.strict,
         races: request.races,
+        stale: request.stale,
+        preempt: Preempt::new(&request.schedule, request.seed),
         seed: request.seed,
     };
     Ok(Grid {
@@ -136,6 +139,7 @@ pub(super) fn launch(
         turns: Turns::default(),
         until_look: 0,
         jump: 1000,
+        delayed: Vec::new(),
         fault: None,
     })
 }

@@ -120,7 +120,13 @@ impl Grid {
     }
 
     /// Gives a block a slot and queues its warps.
-    fn seat(&mut self, block: Box<Block>) -> usize {
+    fn seat(&mut self, mut block: Box<Block>) -> usize {
+        if let Some(preempt) = &mut self.shared.preempt {
+            for warp in &mut block.warps {
+                let priority = preempt.fresh();
+                warp.groups.iter_mut().for_each(|group| group.priority = priority);
+            }
+        }
         let slot = self.vacant.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1

@@ -88,13 +88,16 @@ impl Grid {
 
     /// One warp's turn; false when none can run.
     fn turn(&mut self, kernel: &Kernel) -> Result<bool, Box<crate::fault::Fault>> {
-        let random = matches!(self.schedule, Schedule::Random);
+        let random = matches!(self.schedule, Schedule::Random | Schedule::Adversarial(_));
+        let by_priority = matches!(self.schedule, Schedule::Pct);
+        self.end_delays(false);
         // Blocks start when those that run leave the machine time: that keeps what they touch near. But one starts
         // now and then in any case, since those that run may poll for it without ever standing still.
-        let few = if random { FEW_AT_RANDOM } else { FEW };
+        let few = if random || by_priority { FEW_AT_RANDOM } else { FEW };
         let resident = (self.slots.len() - self.vacant.len()) as u64;
         let long = self.turns.whole >= START_ANYWAY
-            || self.turns.all >= if random { START_ANYWAY } else { START_AFTER_MEETINGS * resident };
+            || self.turns.all
+                >= if random || by_priority { START_ANYWAY } else { START_AFTER_MEETINGS * resident };
         if (self.ready.len() < few || (long && !self.in_order)) && !self.full && self.next_block < self.stop {
             self.turns = Turns::default();
             if self.in_order {
@@ -108,6 +111,9 @@ impl Grid {
             let index = (self.draw() % self.ready.len() as u64) as usize;
             self.ready.swap(0, index);
         }
+        if by_priority {
+            self.highest_first();
+        }
         let Some((slot, warp)) = self.ready.pop_front() else { return Ok(false) };
         if random {
             let draw = self.draw() | 1;
@@ -117,8 +123,71 @@ impl Grid {
             }
         }
         self.run_warp(kernel, slot as usize, warp as usize, limit, None)?;
+        if by_priority {
+            self.give_way(slot as usize, warp as usize);
+        }
         self.release(false);
         Ok(true)
+    }
+
+    /// Puts the warp with the highest priority first.
+    fn highest_first(&mut self) {
+        let of = |&(slot, warp): &(u32, u32)| {
+            let block = self.slots.get(slot as usize).and_then(Option::as_ref);
+            block.and_then(|block| block.warps.get(warp as usize)).and_then(Warp::priority)
+        };
+        // The first of several that are equal: they take turns.
+        let best = (0..self.ready.len()).rev().max_by_key(|&index| self.ready.get(index).and_then(of));
+        if let Some(best) = best {
+            self.ready.swap(0, best);
+        }
+    }
+
+    /// After a turn by priority: a warp that has had many in a row lets others come.
+    fn give_way(&mut self, slot: usize, index: usize) {
+        let Some(preempt) = &mut self.shared.preempt else { return };
+        let block = self.slots.get_mut(slot).and_then(Option::as_mut);
+        let Some(warp) = block.and_then(|block| block.warps.get_mut(index)) else { return };
+        if let Some(low) = preempt.used((slot as u32, index as u32)) {
+            let ready = warp.groups.iter_mut().filter(|group| group.state.is_ready());
+            if let Some(last) = ready.max_by_key(|group| group.ran) {
+                last.priority = low;
+            }
+        }
+    }
+
+    /// Lets groups go on that were held up for as long as they were to be; with `next` those that come next, since
+    /// nobody else can run. True when there was one.
+    fn end_delays(&mut self, next: bool) -> bool {
+        let Some(preempt) = &mut self.shared.preempt else { return false };
+        preempt.turns += 1;
+        let mut now = preempt.turns;
+        let mut any = false;
+        loop {
+            let mut soonest: Option<u64> = None;
+            let mut free = Vec::new();
+            self.delayed.retain(|&(slot, index)| {
+                let block = self.slots.get_mut(slot).and_then(Option::as_mut);
+                let Some(warp) = block.and_then(|block| block.warps.get_mut(index)) else { return false };
+                let (freed, left) = warp.end_delays(now);
+                if freed {
+                    free.push((slot, index));
+                }
+                soonest = match (soonest, left) {
+                    (Some(one), Some(two)) => Some(one.min(two)),
+                    (one, two) => one.or(two),
+                };
+                left.is_some()
+            });
+            any |= !free.is_empty();
+            for (slot, index) in free {
+                self.queue(slot, index);
+            }
+            match soonest {
+                Some(turn) if next && !any => now = turn,
+                _ => return any,
+            }
+        }
     }
 
     /// One step of the thread that the caller chooses; false when none can run.
@@ -162,6 +231,9 @@ impl Grid {
         let lanes = warp.live;
         let turn = warp.run(self.arch, kernel, &mut self.shared, memory, limit, chosen);
         let left = warp.live;
+        if std::mem::take(&mut warp.delays) && !self.delayed.contains(&(slot, index)) {
+            self.delayed.push((slot, index));
+        }
         block.count_exits(lanes, left);
         match turn {
             Turn::Time => {
@@ -326,7 +398,7 @@ impl Grid {
 
     /// Nobody can run: perhaps memory has changed, room was left, or somebody waits for time.
     pub(super) fn pause(&mut self) -> Pause {
-        if self.release(true) || self.wake(false) || self.start_blocks(1) {
+        if self.end_delays(true) || self.release(true) || self.wake(false) || self.start_blocks(1) {
             self.jump = 1000;
             return Pause::Woken;
         }

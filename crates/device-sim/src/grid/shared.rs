@@ -52,6 +52,8 @@ pub(crate) struct GridShared {
     pub(crate) race: Option<Box<crate::race::Race>>,
     /// What is noted of accesses to global memory while blocks run ahead.
     pub(crate) pace: Option<Pace>,
+    /// Where turns end within the code, when the schedule asks for it.
+    pub(crate) preempt: Option<Box<crate::preempt::Preempt>>,
 }
 
 #[inline(always)]
@@ -73,16 +75,19 @@ pub(crate) struct GridParts {
     pub(crate) sink: Option<Box<dyn DeviceSink>>,
     pub(crate) strict: bool,
     pub(crate) races: bool,
+    pub(crate) stale: bool,
+    pub(crate) preempt: Option<Box<crate::preempt::Preempt>>,
     pub(crate) seed: u64,
 }
 
 impl GridShared {
     pub(crate) fn new(device: &Arc<Device>, module: &Arc<Module>, parts: GridParts) -> GridShared {
-        let race = parts
-            .races
-            .then(|| crate::race::Race::new(parts.shape, parts.threads, parts.cluster, parts.seed));
+        let race = parts.races.then(|| {
+            crate::race::Race::new(parts.shape, parts.threads, parts.cluster, parts.seed, parts.stale)
+        });
         GridShared {
             race: race.flatten(),
+            preempt: parts.preempt,
             device: Arc::clone(device),
             module: Arc::clone(module),
             kernel: parts.kernel,

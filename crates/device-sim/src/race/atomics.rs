@@ -62,6 +62,14 @@ impl Race {
                 } else if noted {
                     self.note(core, position, memory, address, &actor, writes, true);
                 }
+                if self.stale.is_some()
+                    && let Some(now) = core.peek(access.space, lane, given, bytes as u32)
+                {
+                    match writes_it {
+                        true => self.stale_write(&actor, memory, address, bytes, now),
+                        false => self.stale_read(&actor, memory, address, bytes, now),
+                    }
+                }
                 let seen = if plan.observed { self.seen(memory, address, bytes) } else { None };
                 let mark = Mark {
                     thread: actor.number,

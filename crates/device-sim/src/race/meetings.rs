@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::clock::Clock;
+use super::clock::{Clock, Thread};
 use crate::exec::core::lanes;
 use standstill_kernel_ir::Scope;
 
@@ -210,5 +210,8 @@ impl Race {
         let mut clock = Clock::clone(of.clock(lane));
         clock.join(what);
         of.set_clock(1 << lane, &Arc::new(clock));
+        if self.stale.is_some() {
+            self.stale_learned(self.number(Thread { block, warp, lane: lane as u32 }));
+        }
     }
 }

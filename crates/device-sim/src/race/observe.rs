@@ -36,6 +36,11 @@ fn instruction(core: &Core<'_>, position: usize) -> Option<Op> {
 #[inline]
 pub(crate) fn before(core: &mut Core<'_>, op: &Micro, position: usize) -> bool {
     let Some(mut race) = core.grid.race.take() else { return false };
+    if race.stale.is_some()
+        && let Some(what) = instruction(core, position)
+    {
+        race.stale_before(core, op, what);
+    }
     let plan = race.plan(core, position);
     match plan.what {
         What::Nothing => {}
@@ -104,6 +109,7 @@ impl Race {
 
     fn after(&mut self, core: &mut Core<'_>, op: &Micro, position: usize, what: Op) {
         match what {
+            Op::Load(access) => self.stale_after(core, op, position, &access),
             Op::WarpSync => {
                 let masks = masks(core, op);
                 let live = !core.spare;

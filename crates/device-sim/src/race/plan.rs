@@ -192,7 +192,7 @@ impl Race {
         let fresh = self.sites.len() as u32;
         let number = *self.site_numbers.entry(key).or_insert(fresh);
         if number == fresh {
-            self.sites.push(Site { function, position, strong, write, copies });
+            self.sites.push(Site { function, position, strong, write, copies, contended: false });
         }
         number
     }

@@ -41,6 +41,13 @@ impl Grid {
         told.into_iter().map(with_count).collect()
     }
 
+    /// Where several threads met so far, and what orders them: functions and positions in their code, for
+    /// [`crate::Schedule::Adversarial`]. Empty unless the launch looks for races.
+    pub fn contended(&self) -> Vec<(u32, u32)> {
+        let sites = self.shared.race.iter().flat_map(|race| &race.sites);
+        sites.filter(|site| site.contended).map(|site| (site.function, site.position)).collect()
+    }
+
     fn race(&self, found: &Found, at: &Place, other: &Place, cause: Option<&Place>) -> Finding {
         let race = self.shared.race.as_ref();
         let warps = race.map_or(1, |race| race.warps);

@@ -115,6 +115,11 @@ impl Race {
         }
         if let Some(mark) = seen
             && mark.thread != actor.number
+        {
+            self.contended(site, mark.site);
+        }
+        if let Some(mark) = seen
+            && mark.thread != actor.number
             && !actor.is_behind(mark, self.warps)
         {
             let writer = thread_of(mark.thread, self.warps);
@@ -167,6 +172,7 @@ impl Race {
 
     /// A fence of a lane.
     pub(super) fn fence(&mut self, actor: &Actor, scope: Scope, site: u32) {
+        self.contended(site, site);
         let own = actor.thread.block;
         let (warp, lane) = (actor.thread.warp, actor.thread.lane as usize);
         let time = self.tick();

@@ -4,6 +4,7 @@ mod journal;
 mod library;
 mod merge;
 mod names;
+mod rounds;
 mod stacks;
 mod stand_in;
 
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::{Args, ValueEnum};
-use standstill_cuda_driver::journal::{CARD, FOLDER, PTX, RACES, SCHEDULE, SEED};
+use standstill_cuda_driver::journal::{CARD, CONTENDED, FOLDER, PTX, RACES, SCHEDULE, SEED, STALE};
 use standstill_cuda_driver::{DEFAULT_MODEL, Order};
 use standstill_findings::Rule;
 use standstill_kernel_ir::launch::Device as Model;
@@ -33,6 +34,7 @@ use crate::input::sha256;
 use crate::output::{fail, say};
 use journal::Told;
 use library::Library;
+use rounds::{Round, ScheduleChoice};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Software GPU")]
@@ -43,12 +45,21 @@ pub(crate) struct SoftwareArgs {
     /// Where random choices start
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Run the program this many times, with seeds from --seed up; only the first one's output is shown
+    /// Run the program up to this many times, with seeds from --seed up, until a run finds something or fails; only
+    /// the first one's output is shown
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: u32,
-    /// In which order the threads of the software GPU run
-    #[arg(long, value_enum, default_value_t = ScheduleChoice::RoundRobin)]
-    pub(crate) schedule: ScheduleChoice,
+    /// Make all of --runs, whatever they find
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+    /// In which order the threads of the software GPU run; unless given they take turns in the first run, and further
+    /// runs try all orders
+    #[arg(long, value_enum)]
+    pub(crate) schedule: Option<ScheduleChoice>,
+    /// Let loads that are weak or relaxed see values that were overwritten, where the memory consistency model allows
+    /// it, so that a missing acquire or release shows in the program's own results
+    #[arg(long)]
+    pub(crate) stale: bool,
     /// Look for races and faults of memory order
     #[arg(long, value_enum, default_value_t = Switch::On)]
     pub(crate) races: Switch,
@@ -60,23 +71,6 @@ pub(crate) enum Switch {
     On,
     /// No
     Off,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ScheduleChoice {
-    /// Warps take turns
-    RoundRobin,
-    /// In a random order that the seed decides
-    Random,
-}
-
-impl ScheduleChoice {
-    fn order(self) -> Order {
-        match self {
-            ScheduleChoice::RoundRobin => Order::RoundRobin,
-            ScheduleChoice::Random => Order::Random,
-        }
-    }
 }
 
 /// Runs the program on the software GPU; gives the exit code.
@@ -178,7 +172,13 @@ impl Prepared {
     }
 
     /// The command for one run.
-    fn command(&self, arguments: &RunArgs, journal: &Path, round: u32) -> Command {
+    fn command(
+        &self,
+        arguments: &RunArgs,
+        journal: &Path,
+        round: Round,
+        contended: Option<&Path>,
+    ) -> Command {
         let software = &arguments.software;
         let mut command = Command::new(&self.program);
         command.args(&self.arguments);
@@ -188,10 +188,17 @@ impl Prepared {
             command.env(PTX, kept);
         }
         command.env(CARD, software.gpu.map_or(DEFAULT_MODEL, |model| model.name));
-        command.env(SEED, software.seed.wrapping_add(u64::from(round)).to_string());
-        command.env(SCHEDULE, software.schedule.order().name());
-        command.env(RACES, if software.races == Switch::On { "on" } else { "off" });
-        if round > 0 {
+        command.env(SEED, round.seed.to_string());
+        command.env(SCHEDULE, round.order.name());
+        let switch = |on| if on { "on" } else { "off" };
+        // Where threads meet, and what they can know, is known only where races are looked for.
+        let races = software.races == Switch::On || software.stale || round == Round::REHEARSAL;
+        command.env(RACES, switch(races));
+        command.env(STALE, switch(software.stale && round != Round::REHEARSAL));
+        if let Some(contended) = contended {
+            command.env(CONTENDED, contended);
+        }
+        if round.number > 0 {
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         }
         command
@@ -204,45 +211,82 @@ struct Runs {
     told: Told,
     host: Option<HostReport>,
     stopped: Option<Reason>,
-    /// Of the first run, whose output was shown.
+    /// Of the first run, whose output was shown, unless a later one failed.
     program_exit: Option<u8>,
+    made: u32,
+    last_seed: u64,
 }
 
 fn run_all(arguments: &RunArgs, prepared: &Prepared, allowed: &[Rule]) -> Result<u8, Problem> {
+    let software = &arguments.software;
+    let sources = DiskSources::default();
     let mut runs = Runs::default();
-    for round in 0..arguments.software.runs {
-        let folder = tempfile::Builder::new()
-            .prefix("standstill-")
-            .tempdir()
-            .map_err(|error| format!("cannot make a folder for temporary files: {error}"))?;
-        let plan = Plan {
-            command: prepared.command(arguments, folder.path(), round),
-            limits: arguments.watch.limits(),
-            dumps: false,
-            light_dumps: false,
-            owns_process: true,
-        };
-        let mut watcher = Watcher::default();
-        let outcome = standstill_supervisor::run(plan, &mut watcher)
-            .map_err(|error| Problem { message: error.to_string(), exit: error.exit_code() })?;
-        let mut told = Told::read(folder.path());
+    let mut rehearsal = None;
+    for round in Round::all(software.schedule, software.seed, software.runs) {
+        if round.order == Order::Adversarial && rehearsal.is_none() {
+            let journal = journal_folder()?;
+            run_once(arguments, prepared, journal.path(), Round::REHEARSAL, None)?;
+            rehearsal = Some((rounds::contended(journal.path()), journal));
+        }
+        let journal = journal_folder()?;
+        let contended = rehearsal.as_ref().and_then(|(places, _)| places.as_deref());
+        let (outcome, host) = run_once(arguments, prepared, journal.path(), round, contended)?;
+        let mut told = Told::read(journal.path());
         if outcome.stopped.is_some() {
             // Nobody came: what the device stood on is the best that is known.
             told.findings.extend(told.parked.take());
         }
-        runs.add(round, told, watcher.host, &outcome);
-        if matches!(outcome.stopped, Some(Reason::Interrupted { .. })) {
+        let failed = outcome.ended.is_none_or(|ended| ended.exit_code() != 0)
+            || merge::raises(arguments, &prepared.input, allowed, &told, &sources);
+        runs.add(round, told, host, &outcome);
+        let interrupted = matches!(outcome.stopped, Some(Reason::Interrupted { .. }));
+        if interrupted || (failed && !software.keep_going) {
             break;
         }
     }
-    Ok(finish(arguments, prepared, allowed, runs))
+    Ok(finish(arguments, prepared, allowed, runs, &sources))
+}
+
+fn journal_folder() -> Result<TempDir, String> {
+    tempfile::Builder::new()
+        .prefix("standstill-")
+        .tempdir()
+        .map_err(|error| format!("cannot make a folder for temporary files: {error}"))
+}
+
+fn run_once(
+    arguments: &RunArgs,
+    prepared: &Prepared,
+    journal: &Path,
+    round: Round,
+    contended: Option<&Path>,
+) -> Result<(Outcome, Option<HostReport>), Problem> {
+    let plan = Plan {
+        command: prepared.command(arguments, journal, round, contended),
+        limits: arguments.watch.limits(),
+        dumps: false,
+        light_dumps: false,
+        owns_process: true,
+    };
+    let mut watcher = Watcher::default();
+    let outcome = standstill_supervisor::run(plan, &mut watcher)
+        .map_err(|error| Problem { message: error.to_string(), exit: error.exit_code() })?;
+    Ok((outcome, watcher.host))
 }
 
 impl Runs {
-    fn add(&mut self, round: u32, told: Told, host: Option<HostReport>, outcome: &Outcome) {
+    fn add(&mut self, round: Round, told: Told, host: Option<HostReport>, outcome: &Outcome) {
         self.told.add(told);
-        if round == 0 {
-            self.program_exit = outcome.ended.map(standstill_supervisor::Ended::exit_code);
+        (self.made, self.last_seed) = (self.made + 1, round.seed);
+        let exit = outcome.ended.map(standstill_supervisor::Ended::exit_code);
+        if round.number == 0 || self.program_exit == Some(0) {
+            if let Some(code) = exit.filter(|code| round.number > 0 && *code != 0) {
+                let (order, seed) = (round.order.name(), round.seed);
+                say(&format!(
+                    "standstill: the program ended with {code} in a run with --schedule {order} --seed {seed}"
+                ));
+            }
+            self.program_exit = exit;
         }
         if self.stopped.is_none() {
             self.stopped.clone_from(&outcome.stopped);
@@ -251,14 +295,26 @@ impl Runs {
     }
 }
 
-fn finish(arguments: &RunArgs, prepared: &Prepared, allowed: &[Rule], runs: Runs) -> u8 {
-    let sources = DiskSources::default();
+fn finish(
+    arguments: &RunArgs,
+    prepared: &Prepared,
+    allowed: &[Rule],
+    runs: Runs,
+    sources: &DiskSources,
+) -> u8 {
     let mut report = Report {
         fail_on: arguments.verdict.fail_on.severity(),
         evidence: prepared.evidence.clone(),
         ..Report::default()
     };
-    merge::fill(&mut report, arguments, &prepared.input, allowed, &runs.told, &sources);
+    merge::fill(&mut report, arguments, &prepared.input, allowed, &runs.told, sources);
+    let software = &arguments.software;
+    report.runs = (software.runs > 1).then_some(standstill_report::Runs {
+        asked: software.runs,
+        made: runs.made,
+        first_seed: software.seed,
+        last_seed: runs.last_seed,
+    });
     report.program_exit = runs.program_exit.map_or(-1, i32::from);
     let failed = report.findings.iter().any(|reported| report.fails(&reported.finding));
     let exit = match &runs.stopped {
@@ -273,7 +329,7 @@ fn finish(arguments: &RunArgs, prepared: &Prepared, allowed: &[Rule], runs: Runs
     }
     let something = !report.findings.is_empty() || !report.errors.is_empty() || runs.stopped.is_some();
     if something || writing::wanted_always(&arguments.output) {
-        writing::write(&report, runs.host.as_ref(), &sources, &arguments.output);
+        writing::write(&report, runs.host.as_ref(), sources, &arguments.output);
     }
     exit
 }

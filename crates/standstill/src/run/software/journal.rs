@@ -57,6 +57,7 @@ impl Told {
                 Record::Finding(finding) => told.findings.push(*finding),
                 Record::Parked(finding) => told.parked = finding.map(|finding| *finding),
                 Record::Trouble(sentence) => told.troubles.push(sentence),
+                Record::Contended(_) => {}
                 Record::Ended { launches, operations } => {
                     counted = true;
                     told.launches += launches;

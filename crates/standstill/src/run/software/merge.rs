@@ -30,6 +30,43 @@ pub(super) fn fill(
     sources: &DiskSources,
 ) {
     let shown = input.display().to_string();
+    let mut findings = seen(arguments, told);
+    for module in &told.modules {
+        check(report, arguments, module, &shown, sources, &mut findings);
+    }
+    name_files(&mut findings, input);
+    let before = findings.len();
+    findings.retain(|finding| !is_allowed(finding, allowed, &shown, sources));
+    report.allowed += (before - findings.len()) as u64;
+    report.findings = merge(&shown, findings);
+    report.coverage.launches = told.launches;
+    report.coverage.operations = told.operations;
+    if is_text(&arguments.output) {
+        told.troubles.iter().for_each(|trouble| say(&format!("standstill: {trouble}")));
+        return;
+    }
+    let trouble =
+        |message: &String| InputError { file: shown.clone(), line: 0, column: 0, message: message.clone() };
+    report.errors.extend(told.troubles.iter().map(trouble));
+}
+
+/// Whether a run gave a finding that is more than a note, and that nobody has silenced.
+pub(super) fn raises(
+    arguments: &RunArgs,
+    input: &Path,
+    allowed: &[Rule],
+    told: &Told,
+    sources: &DiskSources,
+) -> bool {
+    let shown = input.display().to_string();
+    let mut findings = seen(arguments, told);
+    findings.retain(|finding| finding.severity > Severity::Note);
+    name_files(&mut findings, input);
+    findings.iter().any(|finding| !is_allowed(finding, allowed, &shown, sources))
+}
+
+/// What the runs found, each fault once.
+fn seen(arguments: &RunArgs, told: &Told) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for finding in &told.findings {
         let mut finding = finding.clone();
@@ -46,28 +83,17 @@ pub(super) fn fill(
             findings.push(finding);
         }
     }
-    for module in &told.modules {
-        check(report, arguments, module, &shown, sources, &mut findings);
-    }
+    findings
+}
+
+/// Names files as the user does.
+fn name_files(findings: &mut [Finding], input: &Path) {
     let here = std::env::current_dir().ok();
     let absolute = std::fs::canonicalize(input).ok();
-    rename_files(&mut findings, |file| {
+    rename_files(findings, |file| {
         // The compiler writes the folder it ran in before a relative path.
         readers_path(file, input, here.as_deref(), absolute.as_deref())
     });
-    let before = findings.len();
-    findings.retain(|finding| !is_allowed(finding, allowed, &shown, sources));
-    report.allowed += (before - findings.len()) as u64;
-    report.findings = merge(&shown, findings);
-    report.coverage.launches = told.launches;
-    report.coverage.operations = told.operations;
-    if is_text(&arguments.output) {
-        told.troubles.iter().for_each(|trouble| say(&format!("standstill: {trouble}")));
-        return;
-    }
-    let trouble =
-        |message: &String| InputError { file: shown.clone(), line: 0, column: 0, message: message.clone() };
-    report.errors.extend(told.troubles.iter().map(trouble));
 }
 
 /// Checks the kernels of a module that were launched, with the shapes and arguments they were launched with.
