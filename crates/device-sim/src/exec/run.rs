@@ -121,6 +121,14 @@ impl Warp {
                         }
                         Step::Collective => stop!(End::Collective),
                         Step::Barrier => {
+                            if WATCHED
+                                && !STEPS
+                                && core.grid.preempt.is_some()
+                                && !forced
+                                && self.comes(group, pc)
+                            {
+                                stop!(End::Join);
+                            }
                             // What others do comes in here: a turn with a barrier in it is no waiting of its own.
                             core.spy.met = true;
                             stop!(End::Barrier)
@@ -253,6 +261,24 @@ impl Warp {
         }
         let place = (code.function.id.0, pc as u32);
         core.grid.preempt.as_mut().map_or(Cut::None, |preempt| preempt.at(place, core.mask))
+    }
+
+    /// Whether lanes of the warp may still come to the barrier that a group has come to: a warp comes to it as a
+    /// whole, unless its code goes different ways. They are let go, and come first.
+    fn comes(&mut self, group: &Group, pc: usize) -> bool {
+        let mut any = false;
+        for other in
+            self.groups.iter_mut().filter(|other| other.frame == group.frame && other.pc as usize <= pc)
+        {
+            if let State::Delayed(_) = other.state {
+                other.state = State::Ready;
+            }
+            if other.state.is_ready() {
+                other.priority = other.priority.max(group.priority);
+                any = true;
+            }
+        }
+        any
     }
 
     /// Holds lanes of a group up: all, which ends what it does, or some, without which it goes on.

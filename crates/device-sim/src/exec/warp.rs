@@ -314,8 +314,8 @@ impl Warp {
             };
             if group.mask != 0 {
                 // Field by field: what was just written piece by piece is slow to read as a whole.
-                let Group { mask, pc, frame, state, ran } = group;
-                self.groups.push(Group { mask, pc, frame, state, ran });
+                let Group { mask, pc, frame, state, ran, priority, delayed_at } = group;
+                self.groups.push(Group { mask, pc, frame, state, ran, priority, delayed_at });
             }
             if let Some(turn) = turn {
                 break turn;

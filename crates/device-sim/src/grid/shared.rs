@@ -136,6 +136,7 @@ impl GridShared {
             endless: FxHashMap::default(),
             strict: self.strict,
             race: None,
+            preempt: None,
             pace: Some(Pace::Ahead(Box::default())),
         }
     }

@@ -100,6 +100,7 @@ impl Grid {
             turns: Turns::default(),
             until_look: 0,
             jump: 1000,
+            delayed: Vec::new(),
             fault: None,
         }
     }

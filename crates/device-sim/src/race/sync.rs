@@ -31,6 +31,8 @@ struct Released {
     scope: Scope,
     clock: Arc<Clock>,
     site: u32,
+    /// What the writer would know as well if its fence had been wider.
+    missed: Option<Arc<Clock>>,
 }
 
 /// Knowledge that a thread of the block would have, were it not for something missing.
@@ -91,6 +93,9 @@ impl Race {
             let other = if entry.block == MANY { own } else { entry.block };
             if !self.covers(own, other, entry.scope) {
                 self.hint(own, Rule::ScopeTooNarrow, entry.site, &entry.clock, None, site);
+                if let Some(missed) = &entry.missed {
+                    self.hint(own, Rule::ScopeTooNarrow, entry.site, missed, None, entry.site);
+                }
             } else if acquires(order) && self.covers(own, other, scope) {
                 self.learn(own, warp, lane, &entry.clock);
             } else if acquires(order) {
@@ -144,11 +149,13 @@ impl Race {
         let time = self.tick();
         let Some(state) = self.block(own).warps.get_mut(actor.thread.warp as usize) else { return };
         let mut released: SmallVec<[(Arc<Clock>, Scope, u32); 2]> = SmallVec::new();
+        let mut missed = None;
         if releases(order) {
             let mut clock = Clock::clone(state.clock(lane));
             clock.raise(actor.thread, actor.time);
             released.push((Arc::new(clock), scope, site));
         } else if let Some(lane) = state.lanes.get(lane) {
+            missed.clone_from(&lane.missed);
             released.extend(lane.fence.clone().map(|(clock, of, site)| (clock, of.min(scope), site)));
             released.extend(lane.past.clone().map(|clock| (clock, scope, site)));
         }
@@ -163,7 +170,14 @@ impl Race {
             variable.released.retain(|entry| entry.thread == actor.number);
         }
         for (clock, scope, site) in released {
-            variable.release(Released { block: own, thread: actor.number, scope, clock, site });
+            variable.release(Released {
+                block: own,
+                thread: actor.number,
+                scope,
+                clock,
+                site,
+                missed: missed.clone(),
+            });
         }
         if variable.released.is_empty() {
             self.variables.remove(&key);
@@ -195,7 +209,13 @@ impl Race {
             state.set_clock(1 << lane, &Arc::new(clock.clone()));
         }
         clock.raise(actor.thread, actor.time);
+        let missed = narrow.iter().fold(None, |all: Option<Clock>, (what, ..)| {
+            let mut all = all.unwrap_or_else(|| Clock::clone(what));
+            all.join(what);
+            Some(all)
+        });
         let of = state.lane(lane);
+        of.missed = missed.map(Arc::new);
         of.fence = Some((Arc::new(clock), scope, site));
         // Another fence may reach further.
         of.pending.clone_from(&narrow);

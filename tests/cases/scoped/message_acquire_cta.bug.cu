@@ -1,0 +1,49 @@
+// case: message_acquire_cta
+// rule: scope-too-narrow
+// where: dynamic
+// nvidia: wrong-result
+// launch: block=32 grid=2
+// why: the acquire has block scope, the release device scope: the narrower one counts.
+#include <cstdio>
+#include <cuda_runtime.h>
+#define CK(x) do { cudaError_t e_ = (x); if (e_ != cudaSuccess) { \
+    printf("CUDA error: %s (line %d)\n", cudaGetErrorString(e_), __LINE__); return 1; } } while (0)
+
+__device__ void set(unsigned *p)
+{
+    asm volatile("st.release.gpu.u32 [%0], 1;" :: "l"(p) : "memory");
+}
+__device__ void wait_for(unsigned *p)
+{
+    unsigned v;
+    do asm volatile("ld.acquire.cta.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory"); while (v == 0);   //~ scope-too-narrow
+}
+
+__global__ void run(int *data, int *out, unsigned *word)
+{
+    if (blockIdx.x == 0) {
+        if (threadIdx.x != 0) return;
+        data[0] = 41;
+
+        set(word);
+    } else if (threadIdx.x == 0) {
+        wait_for(word);                                         //~| its call
+
+        out[0] = data[0] + 1;                                   //~| the payload
+    }
+}
+
+int main()
+{
+    const int n = 1;
+    int out[n], bad = 0, *data, *result; unsigned *word;
+    CK(cudaMalloc(&data, 4096)); CK(cudaMalloc(&result, sizeof out)); CK(cudaMalloc(&word, 4096));
+    CK(cudaMemset(data, 0, 4096)); CK(cudaMemset(result, 0, sizeof out)); CK(cudaMemset(word, 0, 4096));
+    run<<<2, 32>>>(data, result, word);
+    CK(cudaGetLastError());
+    CK(cudaDeviceSynchronize());
+    CK(cudaMemcpy(out, result, sizeof out, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < n; i++) bad += out[i] != (42);
+    printf("elements=%d mismatches=%d\n", n, bad);
+    return bad ? 2 : 0;
+}
