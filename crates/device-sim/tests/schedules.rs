@@ -1,5 +1,7 @@
 //! Orders of threads, and values that loads may still see: what must show, and what must never.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+
 mod common;
 
 use std::collections::BTreeSet;

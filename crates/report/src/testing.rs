@@ -86,6 +86,7 @@ pub(crate) fn report() -> (Report, MemorySources) {
             message: "the file is empty".into(),
         }],
         kernels: vec![kernel("_Z7handoffPiPf"), kernel("_Z4goodv"), kernel(long)],
+        runs: None,
         coverage: Coverage { kernels: 3, launches: 1, operations: 120, widened: 0 },
         evidence: Evidence {
             command: "standstill check src/handoff.cu 'bad file.ptx'".into(),
