@@ -69,6 +69,8 @@ const RANDOM_ACCESSES: u64 = 40;
 /// Accesses from one delay to the next, and turns of a delay, as powers of two.
 const DELAY_BITS: u64 = 10;
 const LENGTH_BITS: u64 = 12;
+/// Warps that are held up at one time.
+const MOST_DELAYED: usize = 8;
 
 /// How turns end within the code of a launch.
 #[derive(Debug)]
@@ -77,6 +79,8 @@ pub(crate) struct Preempt {
     kind: Kind,
     /// Turns so far.
     pub(crate) turns: u64,
+    /// Warps that are held up.
+    pub(crate) delayed: usize,
 }
 
 #[derive(Debug)]
@@ -125,7 +129,7 @@ impl Preempt {
                 Kind::Delays { places: Arc::clone(places), left: draws.magnitude(bits), bits }
             }
         };
-        Some(Box::new(Preempt { draws, kind, turns: 0 }))
+        Some(Box::new(Preempt { draws, kind, turns: 0, delayed: 0 }))
     }
 
     /// The priority of a warp that starts; 0 where there are none.
@@ -177,7 +181,8 @@ impl Preempt {
                 Cut::Change(*low)
             }
             Kind::Delays { places, left, bits } => {
-                if !places.is_empty() && !places.contains(&place) {
+                let many = self.delayed >= MOST_DELAYED;
+                if many || (!places.is_empty() && !places.contains(&place)) {
                     return Cut::None;
                 }
                 *left -= 1;

@@ -185,9 +185,13 @@ impl Grid {
             }
             match soonest {
                 Some(turn) if next && !any => now = turn,
-                _ => return any,
+                _ => break,
             }
         }
+        if let Some(preempt) = &mut self.shared.preempt {
+            preempt.delayed = self.delayed.len();
+        }
+        any
     }
 
     /// One step of the thread that the caller chooses; false when none can run.
@@ -233,6 +237,9 @@ impl Grid {
         let left = warp.live;
         if std::mem::take(&mut warp.delays) && !self.delayed.contains(&(slot, index)) {
             self.delayed.push((slot, index));
+            if let Some(preempt) = &mut self.shared.preempt {
+                preempt.delayed += 1;
+            }
         }
         block.count_exits(lanes, left);
         match turn {
