@@ -2,6 +2,7 @@
 
 use standstill_findings::Finding;
 
+use crate::call_site::CallSite;
 use crate::image::Image;
 use crate::operation::Launch;
 use crate::status::Status;
@@ -11,17 +12,17 @@ pub trait Backend: Send + Sync {
     /// Bytes of its memory, and how many of them are free.
     fn capacity(&self) -> (u64, u64);
 
-    /// Allocates memory and gives its address.
+    /// Allocates memory for a call of the program and gives its address.
     ///
     /// # Errors
     /// When there is not enough.
-    fn allocate(&self, bytes: u64) -> Result<u64, Status>;
+    fn allocate(&self, bytes: u64, site: CallSite) -> Result<u64, Status>;
 
     /// Frees what [`Backend::allocate`] gave.
     ///
     /// # Errors
     /// When nothing was allocated there.
-    fn free(&self, address: u64) -> Result<(), Status>;
+    fn free(&self, address: u64, site: CallSite) -> Result<(), Status>;
 
     /// Lets kernels reach host memory at its own address.
     ///
@@ -32,13 +33,13 @@ pub trait Backend: Send + Sync {
     /// # Errors
     /// When part of it is reachable already.
     #[allow(unsafe_code, reason = "the caller vouches for memory of the host program")]
-    unsafe fn map_host(&self, base: *mut u8, bytes: usize) -> Result<(), Status>;
+    unsafe fn map_host(&self, base: *mut u8, bytes: usize, site: CallSite) -> Result<(), Status>;
 
     /// Ends [`Backend::map_host`].
     ///
     /// # Errors
     /// When nothing was mapped there.
-    fn unmap_host(&self, base: u64) -> Result<(), Status>;
+    fn unmap_host(&self, base: u64, site: CallSite) -> Result<(), Status>;
 
     /// Whether the address is in the device's own memory.
     fn holds(&self, address: u64) -> bool;
@@ -123,4 +124,39 @@ pub struct Failure {
     pub sentence: String,
     /// The fault, where it breaks a rule.
     pub finding: Option<Finding>,
+    /// Calls of the host that belong to it.
+    pub mentions: Vec<Mention>,
+}
+
+impl Failure {
+    /// One that breaks no rule.
+    #[must_use]
+    pub fn told(status: Status, sentence: String) -> Failure {
+        Failure { status, sentence, finding: None, mentions: Vec::new() }
+    }
+}
+
+/// A call of the host that a finding shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mention {
+    /// What the reader should see there.
+    pub label: String,
+    /// Where it came from.
+    pub site: CallSite,
+    /// Whether the finding points there.
+    pub primary: bool,
+}
+
+impl Mention {
+    /// A call that belongs to a finding.
+    #[must_use]
+    pub fn new(label: impl Into<String>, site: CallSite) -> Mention {
+        Mention { label: label.into(), site, primary: false }
+    }
+
+    /// The call that the finding points at.
+    #[must_use]
+    pub fn primary(label: impl Into<String>, site: CallSite) -> Mention {
+        Mention { primary: true, ..Mention::new(label, site) }
+    }
 }

@@ -10,7 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use standstill_findings::Finding;
+use standstill_findings::{Finding, Severity};
+
+use crate::backend::Mention;
+use crate::call_site::HostFrame;
 
 /// Environment variable: the folder that the journal and the PTX of the program go to.
 pub const FOLDER: &str = "STANDSTILL_JOURNAL";
@@ -58,6 +61,8 @@ pub enum Record {
     Launch(LaunchRecord),
     /// Something breaks a rule.
     Finding(Box<Finding>),
+    /// Something breaks a rule, and calls of the host belong to it.
+    Sited(Box<Finding>, Vec<HostPlace>),
     /// The device stands still, but somebody outside may still help; the last one of these counts when the
     /// process has to be stopped.
     Parked(Option<Box<Finding>>),
@@ -72,6 +77,35 @@ pub enum Record {
         /// Operations of any kind.
         operations: u64,
     },
+}
+
+impl Record {
+    /// A finding with calls of the host; what is not known of them is left out.
+    #[must_use]
+    pub fn sited(finding: Finding, mentions: &[Mention]) -> Record {
+        let place = |mention: &Mention| HostPlace {
+            label: mention.label.clone(),
+            primary: mention.primary,
+            frames: mention.site.frames(),
+        };
+        let places: Vec<HostPlace> =
+            mentions.iter().map(place).filter(|place| !place.frames.is_empty()).collect();
+        match places.is_empty() {
+            true => Record::Finding(Box::new(finding)),
+            false => Record::Sited(Box::new(finding), places),
+        }
+    }
+}
+
+/// A call of the host that a finding shows, by the frames of its stack.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostPlace {
+    /// What the reader should see there.
+    pub label: String,
+    /// Whether the finding points there.
+    pub primary: bool,
+    /// The frames, the innermost first.
+    pub frames: Vec<HostFrame>,
 }
 
 /// A launch with what a static check can use of it.
@@ -138,7 +172,7 @@ impl Journal {
 fn say(record: &Record) {
     let sentence = match record {
         Record::Trouble(sentence) => sentence.clone(),
-        Record::Finding(finding) => {
+        Record::Finding(finding) | Record::Sited(finding, _) if finding.severity > Severity::Note => {
             let place = finding.primary_span().map(|span| format!(" ({}:{})", span.file, span.line));
             let waits = finding.waits.as_ref().map(|graph| format!("\n  {}", graph.sentence));
             format!(

@@ -10,7 +10,9 @@
 //! finds goes into a [`journal`], which the process that started the program reads.
 
 pub mod backend;
+mod call_site;
 mod card;
+mod fault_report;
 pub mod host;
 mod image;
 mod initial;
@@ -24,7 +26,8 @@ mod software;
 pub mod status;
 mod transfer;
 
-pub use backend::Backend;
+pub use backend::{Backend, Mention};
+pub use call_site::{CallSite, HostFrame};
 pub use card::{Card, DEFAULT_MODEL};
 pub use image::{Image, ImageError, Kernel, ParameterSlot, ptx_of};
 pub use kept::Kept;

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::call_site::CallSite;
 use crate::image::Kernel;
 
 /// An operation, by the order of submission over all streams.
@@ -49,6 +50,8 @@ pub enum Work {
     Free {
         /// First byte.
         address: u64,
+        /// The call that asked for it.
+        site: CallSite,
     },
 }
 

@@ -1,17 +1,18 @@
 //! The software GPU behind the operations.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use standstill_device_sim::{
-    Device, DeviceSink, Fault, FaultKind, Grid, LaunchError, LaunchRequest, MemoryError, Module, Progress,
-    Schedule,
+    Device, DeviceSink, Grid, LaunchError, LaunchRequest, MemoryError, Module, Progress, Schedule,
 };
-use standstill_findings::{Finding, Known, Outcome, PlatformRow, Rule, Span};
+use standstill_findings::Finding;
 use standstill_kernel_ir::{Function, FunctionId, Module as IrModule, Program};
 
 use crate::backend::{Backend, Failure, Run, Step};
+use crate::call_site::CallSite;
 use crate::card::Card;
+use crate::fault_report::{Freed, FreedMemory, failure};
 use crate::image::Image;
 use crate::initial;
 use crate::operation::Launch;
@@ -83,28 +84,6 @@ pub struct Software {
     freed: Arc<Mutex<Freed>>,
 }
 
-/// Memory that was freed lately: first addresses and sizes.
-#[derive(Debug, Default)]
-struct Freed(VecDeque<(u64, u64)>);
-
-/// So many of them are remembered.
-const REMEMBERED: usize = 4096;
-
-impl Freed {
-    fn add(&mut self, address: u64, bytes: u64) {
-        if self.0.len() == REMEMBERED {
-            self.0.pop_front();
-        }
-        self.0.push_back((address, bytes));
-    }
-
-    /// The freed allocation that held the address last.
-    fn find(&self, address: u64) -> Option<(u64, u64)> {
-        let holds = |(start, bytes): &&(u64, u64)| (*start..start.saturating_add(*bytes)).contains(&address);
-        self.0.iter().rev().find(holds).copied()
-    }
-}
-
 impl Software {
     /// A card of this model.
     #[must_use]
@@ -152,25 +131,27 @@ impl Backend for Software {
         self.device.memory().capacity()
     }
 
-    fn allocate(&self, bytes: u64) -> Result<u64, Status> {
-        self.device.memory().allocate(bytes).map_err(status_of_memory)
+    fn allocate(&self, bytes: u64, site: CallSite) -> Result<u64, Status> {
+        self.device.memory().allocate_marked(bytes, site.number()).map_err(status_of_memory)
     }
 
-    fn free(&self, address: u64) -> Result<(), Status> {
-        let freed = self.device.memory().free(address).map_err(status_of_memory)?;
-        self.freed.lock().unwrap_or_else(PoisonError::into_inner).add(freed.address, freed.bytes);
+    fn free(&self, address: u64, site: CallSite) -> Result<(), Status> {
+        let gone = self.device.memory().free(address).map_err(status_of_memory)?;
+        let allocated = CallSite::from_number(gone.mark);
+        let freed = FreedMemory { address: gone.address, bytes: gone.bytes, allocated, freed: site };
+        self.freed.lock().unwrap_or_else(PoisonError::into_inner).add(freed);
         Ok(())
     }
 
     #[allow(unsafe_code, reason = "the caller's promise is handed on")]
-    unsafe fn map_host(&self, base: *mut u8, bytes: usize) -> Result<(), Status> {
+    unsafe fn map_host(&self, base: *mut u8, bytes: usize, site: CallSite) -> Result<(), Status> {
         // SAFETY: the caller promises what `Memory::map_host` asks for; only raw pointers reach the bytes.
-        let mapped = unsafe { self.device.memory().map_host(base, bytes, 0) };
+        let mapped = unsafe { self.device.memory().map_host(base, bytes, site.number()) };
         mapped.map(|_| ()).map_err(status_of_memory)
     }
 
-    fn unmap_host(&self, base: u64) -> Result<(), Status> {
-        self.free(base)
+    fn unmap_host(&self, base: u64, site: CallSite) -> Result<(), Status> {
+        self.free(base, site)
     }
 
     fn holds(&self, address: u64) -> bool {
@@ -198,7 +179,7 @@ impl Backend for Software {
     }
 
     fn start(&self, launch: &Launch) -> Result<Box<dyn Run>, Box<Failure>> {
-        let refused = |status, sentence: String| Box::new(Failure { status, sentence, finding: None });
+        let refused = |status, sentence: String| Box::new(Failure::told(status, sentence));
         let module = self.module(launch.kernel.image).map_err(|status| {
             refused(status, format!("the variables of {}'s module do not fit the card", launch.kernel.name))
         })?;
@@ -342,76 +323,4 @@ fn status_of_launch(error: &LaunchError) -> Status {
         LaunchError::NotSupported { .. } => Status::NotSupported,
         LaunchError::OutOfMemory => Status::MemoryAllocation,
     }
-}
-
-/// A fault as the program and the user see it.
-fn failure(fault: &Fault, replay: &str, freed: &Freed) -> Failure {
-    let (status, rule) = match &fault.kind {
-        FaultKind::OutOfBounds { address, .. } if freed.find(*address).is_some() => {
-            (Status::IllegalAddress, Some(Rule::UseAfterFree))
-        }
-        FaultKind::OutOfBounds { .. } => (Status::IllegalAddress, Some(Rule::OutOfBounds)),
-        FaultKind::Misaligned { .. } => (Status::MisalignedAddress, Some(Rule::Misaligned)),
-        FaultKind::Trap | FaultKind::InvalidCall(_) => (Status::LaunchFailure, None),
-        FaultKind::Assertion { .. } => (Status::Assert, None),
-        FaultKind::IllegalInstruction(_) => (Status::IllegalInstruction, None),
-        FaultKind::StackOverflow => (Status::HardwareStackError, None),
-        FaultKind::NotSupported(_) => (Status::NotSupported, None),
-    };
-    if let FaultKind::Assertion { .. } = &fault.kind {
-        say_assertion(fault);
-    }
-    let finding = rule.map(|rule| finding(fault, rule, replay, freed));
-    Failure { status, sentence: format!("kernel {} was stopped: {fault}", fault.kernel), finding }
-}
-
-/// The words of a failed assertion as CUDA prints them (CUDA C++ Programming Guide, «Assertion»).
-fn say_assertion(fault: &Fault) {
-    use std::io::Write;
-    if let FaultKind::Assertion { message, file, line, function } = &fault.kind {
-        let ([bx, by, bz], [tx, ty, tz]) = (fault.block, fault.thread);
-        let _ = writeln!(
-            std::io::stderr(),
-            "{file}:{line}: {function}: block: [{bx},{by},{bz}], thread: [{tx},{ty},{tz}] \
-             Assertion `{message}` failed."
-        );
-    }
-}
-
-fn finding(fault: &Fault, rule: Rule, replay: &str, freed: &Freed) -> Finding {
-    let ([bx, by, bz], [tx, ty, tz]) = (fault.block, fault.thread);
-    let who = format!("thread ({tx},{ty},{tz}) of block ({bx},{by},{bz})");
-    let mut finding = Finding::new(rule, fault.kernel.clone(), format!("{} by {who}", fault.kind));
-    finding.known = Known::Observed;
-    finding.platforms = PlatformRow::everywhere(Outcome::WrongResult);
-    finding.replay = Some(replay.to_owned());
-    if let FaultKind::OutOfBounds { address, .. } = &fault.kind {
-        finding.notes.extend(about_address(*address, freed));
-    }
-    finding.notes.push("the launch ends here, and the program is told so by every later call".to_owned());
-    let place = &fault.place;
-    let mut span = Span::primary(place.file.clone(), place.line, place.column, "this access");
-    span.inlined_at.clone_from(&place.inlined_at);
-    finding.spans.push(span);
-    finding
-}
-
-/// Null pointers reach a little way into the first page.
-const FIRST_PAGE: u64 = 4096;
-
-/// What is known of an address that is no device memory.
-fn about_address(address: u64, freed: &Freed) -> Option<String> {
-    if address < FIRST_PAGE {
-        return Some("the pointer is null".to_owned());
-    }
-    if let Some((start, bytes)) = freed.find(address) {
-        let into = address - start;
-        return Some(format!("it is {into} bytes into an allocation of {bytes} bytes that was freed before"));
-    }
-    let host = crate::host::is_own_memory(address);
-    host.then(|| {
-        "the address is ordinary memory of the host, which a kernel does not reach: \
-         copy it to the device, or allocate it with `cudaMallocManaged` or `cudaHostAlloc`"
-            .to_owned()
-    })
 }

@@ -1,11 +1,12 @@
 //! What each address of the program's device memory is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
-use standstill_cuda_driver::Status;
 use standstill_cuda_driver::operation::Memory;
+use standstill_cuda_driver::{CallSite, Status, host};
 
 use crate::call::Result;
+use crate::memory_faults;
 use crate::runtime::runtime;
 
 /// How memory was made.
@@ -36,6 +37,8 @@ pub struct Allocation {
     pub address: u64,
     pub bytes: u64,
     pub kind: Kind,
+    /// The call that made it.
+    pub site: CallSite,
 }
 
 impl Allocation {
@@ -50,7 +53,12 @@ impl Allocation {
 #[derive(Debug, Default)]
 pub struct AddressSpace {
     ranges: BTreeMap<u64, Allocation>,
+    /// What was freed lately, and by which call.
+    gone: VecDeque<(Allocation, CallSite)>,
 }
+
+/// So many freed ranges are remembered.
+const REMEMBERED: usize = 4096;
 
 impl AddressSpace {
     pub fn add(&mut self, allocation: Allocation) {
@@ -62,8 +70,19 @@ impl AddressSpace {
         self.ranges.get(&address).copied()
     }
 
-    pub fn remove(&mut self, address: u64) -> Option<Allocation> {
-        self.ranges.remove(&address)
+    /// Forgets a range that the program gives back by a call.
+    pub fn remove(&mut self, address: u64, by: CallSite) {
+        if let Some(allocation) = self.ranges.remove(&address) {
+            if self.gone.len() == REMEMBERED {
+                self.gone.pop_front();
+            }
+            self.gone.push_back((allocation, by));
+        }
+    }
+
+    /// The freed range that held the address last, and the call that freed it.
+    pub fn freed(&self, address: u64) -> Option<(Allocation, CallSite)> {
+        self.gone.iter().rev().find(|(range, _)| range.holds(address, 1)).copied()
     }
 
     /// The range that holds the address.
@@ -97,11 +116,25 @@ pub fn classify(address: u64, bytes: u64) -> Result<Classified> {
             kind: Some(range.kind),
         }),
         Some(range) if range.kind.is_host() => Ok(Classified { memory: Memory::Host, kind: None }),
-        Some(_) => Err(Status::InvalidValue),
+        Some(range) => {
+            memory_faults::beyond_end(range, address, bytes);
+            Err(Status::InvalidValue)
+        }
         // Variables of modules are the device's own.
         None if runtime().machine()?.backend().holds(address) => {
             Ok(Classified { memory: Memory::Device, kind: Some(Kind::Device) })
         }
+        None if is_gone(address) => {
+            memory_faults::freed(address);
+            Err(Status::InvalidValue)
+        }
         None => Ok(Classified { memory: Memory::Host, kind: None }),
     }
+}
+
+/// Whether the address was the device's and is nobody's now.
+fn is_gone(address: u64) -> bool {
+    let freed = runtime().addresses.lock().freed(address);
+    // The system may have given pages of the host to somebody else since.
+    freed.is_some_and(|(range, _)| !range.kind.is_host() || !host::is_own_memory(address))
 }

@@ -115,7 +115,7 @@ export! {
         // What was submitted is done first; an error of it was told already.
         let _ = machine.wait_all();
         machine.reset();
-        Ok(())
+        crate::memory::free_all()
     }
 
     enter fn cudaDeviceSetLimit(limit: c_int, value: usize) {

@@ -28,6 +28,7 @@ mod handles;
 mod launches;
 mod layout;
 mod memory;
+mod memory_faults;
 mod modules;
 mod pools;
 mod properties;

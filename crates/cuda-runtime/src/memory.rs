@@ -2,11 +2,12 @@
 
 use std::ffi::c_int;
 
-use standstill_cuda_driver::Status;
+use standstill_cuda_driver::{CallSite, Status};
 
 use crate::address_space::{Allocation, Kind};
 use crate::call::{Result, export, get, put};
 use crate::layout::{ConstPointer, Extent, MemLocation, PitchedPtr, Pointer, PointerAttributes};
+use crate::memory_faults;
 use crate::runtime::runtime;
 
 /// Rows of pitched memory begin at multiples of this.
@@ -18,13 +19,14 @@ const REGISTER_FLAGS: u32 = 0x1f;
 
 /// Device memory of the program.
 pub fn allocate(bytes: u64, kind: Kind) -> Result<u64> {
-    let address = runtime().machine()?.backend().allocate(bytes)?;
-    runtime().addresses.lock().add(Allocation { address, bytes, kind });
+    let site = CallSite::here();
+    let address = runtime().machine()?.backend().allocate(bytes, site)?;
+    runtime().addresses.lock().add(Allocation { address, bytes, kind, site });
     Ok(address)
 }
 
-/// Pages of the host that kernels reach at the same address.
-pub fn allocate_host(bytes: usize, kind: Kind) -> Result<u64> {
+/// Pages of the host that kernels reach at the same address, for a call of the program.
+pub fn allocate_host(bytes: usize, kind: Kind, site: CallSite) -> Result<u64> {
     let backend = runtime().machine()?.backend();
     let length = bytes.max(1).checked_next_multiple_of(PAGE).ok_or(Status::MemoryAllocation)?;
     // SAFETY: new pages are asked for, at a place that the system chooses.
@@ -42,14 +44,14 @@ pub fn allocate_host(bytes: usize, kind: Kind) -> Result<u64> {
         return Err(Status::MemoryAllocation);
     }
     // SAFETY: the pages stay until `free_host` has unmapped them from the device.
-    let mapped = unsafe { backend.map_host(base.cast(), bytes) };
+    let mapped = unsafe { backend.map_host(base.cast(), bytes, site) };
     if let Err(status) = mapped {
         // SAFETY: the pages that were just made.
         unsafe { libc::munmap(base, length) };
         return Err(status);
     }
     let address = base.expose_provenance() as u64;
-    runtime().addresses.lock().add(Allocation { address, bytes: bytes as u64, kind });
+    runtime().addresses.lock().add(Allocation { address, bytes: bytes as u64, kind, site });
     Ok(address)
 }
 
@@ -57,8 +59,9 @@ pub fn allocate_host(bytes: usize, kind: Kind) -> Result<u64> {
 fn free_host(allocation: Allocation) -> Result {
     let machine = runtime().machine()?;
     machine.wait_all()?;
-    machine.backend().unmap_host(allocation.address)?;
-    runtime().addresses.lock().remove(allocation.address);
+    let site = CallSite::here();
+    machine.backend().unmap_host(allocation.address, site)?;
+    runtime().addresses.lock().remove(allocation.address, site);
     let length = (allocation.bytes as usize).max(1).next_multiple_of(PAGE);
     // SAFETY: `allocate_host` made these pages, and no operation is left that could reach them.
     unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(allocation.address as usize), length) };
@@ -71,24 +74,44 @@ fn free(pointer: Pointer) -> Result {
         runtime().machine()?;
         return Ok(());
     }
-    let found = runtime().addresses.lock().starting_at(pointer.addr() as u64).ok_or(Status::InvalidValue)?;
-    match found.kind {
-        Kind::Device | Kind::Pool(_) => {
+    let address = pointer.addr() as u64;
+    let found = runtime().addresses.lock().starting_at(address);
+    match found {
+        Some(found) if matches!(found.kind, Kind::Device | Kind::Pool(_)) => {
             let machine = runtime().machine()?;
             machine.wait_all()?;
-            runtime().addresses.lock().remove(found.address);
-            machine.backend().free(found.address)
+            let site = CallSite::here();
+            runtime().addresses.lock().remove(found.address, site);
+            machine.backend().free(found.address, site)
         }
-        Kind::Managed => free_host(found),
-        Kind::Pinned(_) | Kind::Registered(_) => Err(Status::InvalidValue),
+        Some(found) if found.kind == Kind::Managed => free_host(found),
+        _ => Err(memory_faults::wrong_free(address, "cudaFree")),
     }
+}
+
+/// Gives back everything that the program has allocated (`cudaDeviceReset`).
+pub fn free_all() -> Result {
+    let machine = runtime().machine()?;
+    let site = CallSite::here();
+    let all: Vec<Allocation> = runtime().addresses.lock().all().copied().collect();
+    // Variables belong to their modules, which stay loaded.
+    for range in all.iter().filter(|range| range.site != CallSite::default()) {
+        runtime().addresses.lock().remove(range.address, site);
+        if range.kind.is_host() {
+            // The pages stay for threads of the program that may still be in them.
+            machine.backend().unmap_host(range.address, site)?;
+        } else {
+            machine.backend().free(range.address, site)?;
+        }
+    }
+    Ok(())
 }
 
 fn pinned(pointer: *mut u64, bytes: usize, flags: u32) -> Result {
     if pointer.is_null() || flags & !HOST_FLAGS != 0 {
         return Err(Status::InvalidValue);
     }
-    let address = if bytes == 0 { 0 } else { allocate_host(bytes, Kind::Pinned(flags))? };
+    let address = if bytes == 0 { 0 } else { allocate_host(bytes, Kind::Pinned(flags), CallSite::here())? };
     // SAFETY: the program's pointer for the result.
     unsafe { put(pointer, address) }
 }
@@ -116,7 +139,7 @@ export! {
         let found = runtime().addresses.lock().starting_at(pointer.addr() as u64);
         match found {
             Some(found) if matches!(found.kind, Kind::Pinned(_)) => free_host(found),
-            _ => Err(Status::InvalidValue),
+            _ => Err(memory_faults::wrong_free(pointer.addr() as u64, "cudaFreeHost")),
         }
     }
 
@@ -124,7 +147,7 @@ export! {
         if pointer.is_null() || bytes == 0 || !matches!(flags, 1 | 2) {
             return Err(Status::InvalidValue);
         }
-        let address = allocate_host(bytes, Kind::Managed)?;
+        let address = allocate_host(bytes, Kind::Managed, CallSite::here())?;
         // SAFETY: the program's pointer for the result.
         unsafe { put(pointer, address) }
     }
@@ -161,14 +184,15 @@ export! {
             return Err(Status::InvalidValue);
         }
         let backend = runtime().machine()?.backend();
+        let site = CallSite::here();
         // SAFETY: the program keeps registered memory until it has unregistered it.
-        unsafe { backend.map_host(pointer.cast(), bytes)? };
+        unsafe { backend.map_host(pointer.cast(), bytes, site)? };
         let address = pointer.expose_provenance() as u64;
         if standstill_cuda_driver::host::is_shared_memory(address) {
             runtime().machine()?.share_with_others();
         }
         let kind = Kind::Registered(flags);
-        runtime().addresses.lock().add(Allocation { address, bytes: bytes as u64, kind });
+        runtime().addresses.lock().add(Allocation { address, bytes: bytes as u64, kind, site });
         Ok(())
     }
 
@@ -178,8 +202,9 @@ export! {
             Some(Allocation { address, kind: Kind::Registered(_), .. }) => {
                 let machine = runtime().machine()?;
                 machine.wait_all()?;
-                runtime().addresses.lock().remove(address);
-                machine.backend().unmap_host(address)
+                let site = CallSite::here();
+                runtime().addresses.lock().remove(address, site);
+                machine.backend().unmap_host(address, site)
             }
             _ => Err(Status::HostMemoryNotRegistered),
         }

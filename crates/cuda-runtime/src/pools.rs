@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::ffi::c_int;
 
-use standstill_cuda_driver::Status;
 use standstill_cuda_driver::operation::{StreamId, Work};
+use standstill_cuda_driver::{CallSite, Status};
 
 use crate::address_space::Kind;
 use crate::call::{Result, export, export_both, get, put};
@@ -14,6 +14,7 @@ use crate::graphs;
 use crate::handles::{self, decode, encode};
 use crate::layout::{MemLocation, MemPoolProps, Pointer, PoolHandle, StreamHandle};
 use crate::memory::allocate;
+use crate::memory_faults;
 use crate::runtime::runtime;
 use crate::streams::{enqueue, resolve};
 
@@ -85,12 +86,13 @@ export_both! {
         let found = runtime().addresses.lock().starting_at(address);
         match found.map(|found| found.kind) {
             Some(Kind::Pool(_) | Kind::Device) => {}
-            _ => return Err(Status::InvalidValue),
+            _ => return Err(memory_faults::wrong_free(address, "cudaFreeAsync")),
         }
+        let site = CallSite::here();
         if !graphs::is_capturing(stream) {
-            runtime().addresses.lock().remove(address);
+            runtime().addresses.lock().remove(address, site);
         }
-        enqueue(stream, Work::Free { address }).map(|_| ())
+        enqueue(stream, Work::Free { address, site }).map(|_| ())
     }
 }
 

@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
 
 use standstill_cuda_driver::journal::Record;
-use standstill_cuda_driver::{Image, ImageError, Kernel, Status};
+use standstill_cuda_driver::{CallSite, Image, ImageError, Kernel, Status};
 
 use crate::address_space::Kind;
 use crate::call::{Result, export, get, put};
@@ -185,7 +185,7 @@ impl Registrations {
 fn share_managed(image: &'static Image) -> Result {
     let mut placed = Vec::new();
     for (name, bytes) in image.managed() {
-        placed.push((name, allocate_host(bytes as usize, Kind::Managed)?));
+        placed.push((name, allocate_host(bytes as usize, Kind::Managed, CallSite::default())?));
     }
     runtime().machine()?.backend().load(image, &placed)
 }

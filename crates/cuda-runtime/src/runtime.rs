@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use standstill_cuda_driver::journal::{self, CARD, Journal, PTX, RACES, Record, SCHEDULE, SEED, STALE};
-use standstill_cuda_driver::{Card, DEFAULT_MODEL, Execution, Kept, Machine, Order, Software, Status};
+use standstill_cuda_driver::{Card, DEFAULT_MODEL, Execution, Kept, Machine, Mention, Order, Software, Status};
+use standstill_findings::Finding;
 
 use crate::address_space::AddressSpace;
 use crate::call::Result;
@@ -75,6 +76,15 @@ impl Runtime {
     }
 }
 
+impl Runtime {
+    /// Tells the user of a broken rule, and of the calls that belong to it.
+    pub fn report(&self, finding: Finding, mentions: &[Mention]) {
+        if let Ok(machine) = self.machine() {
+            machine.journal().write(&Record::sited(finding, mentions));
+        }
+    }
+}
+
 fn start() -> &'static Machine {
     let journal = Journal::from_environment();
     let variable = |name| std::env::var(name).ok();
@@ -102,6 +112,9 @@ fn start() -> &'static Machine {
 extern "C" fn at_exit() {
     if let Ok(machine) = runtime().machine() {
         machine.finish();
+        if machine.broken().is_none() {
+            crate::memory_faults::leaks();
+        }
     }
 }
 

@@ -102,6 +102,7 @@ impl<'a> Decoder<'a> {
             operations: Vec::new(),
             frame,
             local_bytes: local_bytes.checked_next_multiple_of(16).unwrap_or(u32::MAX),
+            local_used: local_bytes,
             parameters: pieces(&function.parameter_pieces),
             results: pieces(&function.result_pieces),
             rows,

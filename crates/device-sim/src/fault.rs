@@ -34,11 +34,50 @@ pub struct Fault {
     pub thread: [u32; 3],
 }
 
+/// The memory that an address belongs to, or lies beside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beside {
+    /// First address.
+    pub address: u64,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// The mark that the allocation was given.
+    pub mark: u64,
+    /// What the kernel calls it; empty when it has no name for it.
+    pub name: String,
+}
+
+impl Beside {
+    /// Bytes between it and an address; 0 inside.
+    #[must_use]
+    pub fn distance(&self, address: u64) -> u64 {
+        let end = self.address.saturating_add(self.bytes);
+        self.address.saturating_sub(address).max(address.saturating_sub(end))
+    }
+
+    /// Where an address lies, seen from here: `4 bytes behind the end of \`tile\` (64 bytes at 0x100)`.
+    fn place_of(&self, address: u64) -> String {
+        let Beside { address: start, bytes, name, .. } = self;
+        let what = match name.as_str() {
+            "" => "an allocation".to_owned(),
+            name => format!("`{name}`"),
+        };
+        let whole = format!("{what} ({bytes} bytes at {start:#x})");
+        let end = start.saturating_add(*bytes);
+        match (start.checked_sub(address), address.checked_sub(end)) {
+            (Some(before @ 1..), _) => format!("{before} bytes before {whole}"),
+            (_, Some(0)) => format!("right behind the end of {whole}"),
+            (_, Some(behind)) => format!("{behind} bytes behind the end of {whole}"),
+            _ => format!("across the end of {whole}"),
+        }
+    }
+}
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FaultKind {
     /// An access outside of every allocation, or of the block's shared memory.
-    #[error("out-of-bounds {} of {bytes} bytes at {address:#x} in {space} memory{}", verb(.write), beyond(.nearest))]
+    #[error("out-of-bounds {} of {bytes} bytes at {address:#x} in {space} memory{}", verb(.write), beyond(*.address, .nearest))]
     OutOfBounds {
         /// The address.
         address: u64,
@@ -48,8 +87,8 @@ pub enum FaultKind {
         write: bool,
         /// `global`, `shared`, `local`, `parameter`.
         space: &'static str,
-        /// The allocation before it: first address and size.
-        nearest: Option<(u64, u64)>,
+        /// The allocation that it begins in, or lies beside.
+        nearest: Option<Beside>,
     },
     /// An address that is no multiple of the access's size.
     #[error("misaligned {} of {bytes} bytes at {address:#x} in {space} memory", verb(.write))]
@@ -96,10 +135,13 @@ fn verb(write: &bool) -> &'static str {
     if *write { "write" } else { "read" }
 }
 
-fn beyond(nearest: &Option<(u64, u64)>) -> String {
+/// Further away than this, an allocation has nothing to do with an address.
+const FAR: u64 = 1 << 30;
+
+fn beyond(address: u64, nearest: &Option<Beside>) -> String {
     match nearest {
-        Some((address, bytes)) => format!(", the nearest allocation is {bytes} bytes at {address:#x}"),
-        None => String::new(),
+        Some(beside) if beside.distance(address) < FAR => format!(", {}", beside.place_of(address)),
+        _ => String::new(),
     }
 }
 

@@ -29,7 +29,7 @@ mod preempt;
 mod race;
 
 pub use device::Device;
-pub use fault::{Fault, FaultKind, Place};
+pub use fault::{Beside, Fault, FaultKind, Place};
 pub use grid::{Grid, Progress, Standstill, Statistics};
 pub use launch::{
     Choice, DeviceSink, Interleaving, KernelInfo, LaunchError, LaunchRequest, ParameterInfo, Schedule,

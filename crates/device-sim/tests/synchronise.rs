@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Case, STORE, check, finish};
-use standstill_device_sim::{FaultKind, Progress};
+use standstill_device_sim::{Beside, FaultKind, Progress};
 
 fn fault(body: &str, threads: u32) -> FaultKind {
     match Case::new(body).run(1, threads) {
@@ -201,7 +201,7 @@ fn faults_have_a_place() {
         bytes: 4,
         write: true,
         space: "global",
-        nearest: Some((case.buffer, 16384)),
+        nearest: Some(Beside { address: case.buffer, bytes: 16384, mark: 0, name: "p0".into() }),
     };
     assert_eq!(fault.kind, expected);
     assert!(matches!(fault_of("ld.global.u32 %r1, [%d0+2]; ret;"), FaultKind::Misaligned { bytes: 4, .. }));

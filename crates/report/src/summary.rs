@@ -32,7 +32,7 @@ pub fn summary(report: &Report, verbose: bool) -> String {
         };
     }
     line.push('\n');
-    if coverage.kernels == 0 && report.errors.is_empty() {
+    if coverage.kernels == 0 && report.errors.is_empty() && report.findings.is_empty() {
         line.push_str("nothing was analysed: no kernel was found in the input\n");
     }
     if !report.not_understood.is_empty() {

@@ -225,7 +225,10 @@ fn notes(reported: &Reported, options: TextOptions) -> Vec<String> {
         notes.push(row);
     }
     notes.push(how_known(finding));
-    notes.push(kernel(reported, options));
+    // A call of the host is in none.
+    if !reported.finding.kernel.is_empty() {
+        notes.push(kernel(reported, options));
+    }
     if let Some(replay) = &finding.replay {
         notes.push(format!("replay with {replay}"));
     }

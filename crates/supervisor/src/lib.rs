@@ -32,6 +32,6 @@ pub use error::StartError;
 pub use launches::{Launch, OnGpu, Programs};
 pub use process::{Process, processes, uses_cuda, variable};
 pub use python::PythonFrame;
-pub use stacks::{Frame, Parked, ProcessStacks, ThreadStack, capture};
+pub use stacks::{Frame, Parked, ProcessStacks, ThreadStack, capture, resolve};
 pub use watch::{Captured, Ended, Limits, Observer, Outcome, Plan, Reason, run};
 pub use words::describe;

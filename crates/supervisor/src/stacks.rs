@@ -74,6 +74,23 @@ pub struct ProcessStacks {
     pub problem: String,
 }
 
+/// The frames at addresses of files, each address as its file counts and inside of an instruction. Functions that the
+/// compiler put into others are frames of their own, before the frame that they are in.
+#[must_use]
+pub fn resolve(places: &[(&str, u64)]) -> Vec<Frame> {
+    let mut symbols = symbols::Symbols::of(places.iter().map(|(_, address)| *address).collect());
+    let frames = places.iter().flat_map(|(path, address)| {
+        let image = image::Image {
+            path: (*path).to_owned(),
+            content: image::Content::File(path.into()),
+            ranges: vec![(0, u64::MAX)],
+            bias: 0,
+        };
+        symbols.frames(&[image], &[*address])
+    });
+    frames.collect()
+}
+
 /// Takes the stacks of a process. All waiting in it ends after `within`.
 #[must_use]
 pub fn capture(pid: i32, within: Duration) -> ProcessStacks {

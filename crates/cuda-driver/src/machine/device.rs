@@ -100,7 +100,7 @@ impl Machine {
                     Ok(()) => self.complete(id),
                     Err(status) => {
                         let sentence = format!("a {} could not be carried out: {status}", other.word());
-                        self.fail(Failure { status, sentence, finding: None }, runs);
+                        self.fail(Failure::told(status, sentence), runs);
                     }
                 },
             }
@@ -157,7 +157,7 @@ impl Machine {
     fn fail(&self, failure: Failure, runs: &mut Vec<(OperationId, Box<dyn Run>)>) {
         runs.clear();
         match failure.finding {
-            Some(finding) => self.journal.write(&Record::Finding(Box::new(finding))),
+            Some(finding) => self.journal.write(&Record::sited(finding, &failure.mentions)),
             None => self.journal.write(&Record::Trouble(failure.sentence)),
         }
         self.break_down(failure.status);

@@ -219,6 +219,8 @@ pub(crate) struct Code {
     pub(crate) frame: Frame,
     /// Bytes of local memory of a frame.
     pub(crate) local_bytes: u32,
+    /// Bytes of local memory that its variables take; what is allocated for it is rounded up.
+    pub(crate) local_used: u32,
     /// The row of each register; not all have one.
     pub(crate) rows: Vec<Place>,
     /// Position, offset and row of parameters and results.

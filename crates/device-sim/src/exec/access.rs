@@ -6,7 +6,8 @@ use standstill_kernel_ir::Space;
 
 use super::core::Core;
 use crate::address::{self, Window};
-use crate::fault::FaultKind;
+use crate::fault::{Beside, FaultKind};
+use crate::hang::names;
 use crate::memory::ahead::Pace;
 use crate::memory::region::Region;
 
@@ -45,19 +46,15 @@ impl Core<'_> {
         write: bool,
     ) -> Result<Target, FaultKind> {
         let window = window_of(space, address);
-        let (name, found, nearest) = match window {
+        let (name, found) = match window {
             Window::Global => {
                 let allocation = self.grid.allocation(address);
-                let nearest = match &allocation {
-                    None => self.grid.nearest(address),
-                    Some(found) => Some((found.address, found.bytes)),
-                };
                 let inside =
                     allocation.filter(|found| address - found.address + u64::from(bytes) <= found.bytes);
                 let target = inside.map(|found| {
                     Target::Region(Arc::clone(&found.region), (address - found.address) as usize)
                 });
-                ("global", target, nearest)
+                ("global", target)
             }
             Window::Shared { rank, offset } => {
                 let region = match rank {
@@ -65,17 +62,16 @@ impl Core<'_> {
                     Some(rank) => self.block.cluster.get(rank as usize),
                 };
                 let inside = region.filter(|region| offset as usize + bytes as usize <= region.len());
-                ("shared", inside.map(|region| Target::Region(Arc::clone(region), offset as usize)), None)
+                ("shared", inside.map(|region| Target::Region(Arc::clone(region), offset as usize)))
             }
             Window::Local(offset) => {
-                let inside =
-                    (offset as usize).checked_add(bytes as usize).is_some_and(|end| end <= self.local.stride);
-                ("local", inside.then_some(Target::Local(offset)), None)
+                let inside = offset.checked_add(bytes).is_some_and(|end| end <= self.local_end());
+                ("local", inside.then_some(Target::Local(offset)))
             }
             Window::Parameters(offset) => {
                 let end = (offset as usize).checked_add(bytes as usize);
                 let inside = end.is_some_and(|end| end <= self.grid.parameters.len()) && !write;
-                ("parameter", inside.then_some(Target::Parameters(offset)), None)
+                ("parameter", inside.then_some(Target::Parameters(offset)))
             }
         };
         match found {
@@ -83,7 +79,42 @@ impl Core<'_> {
                 Err(FaultKind::Misaligned { address, bytes, write, space: name })
             }
             Some(target) => Ok(target),
-            None => Err(FaultKind::OutOfBounds { address, bytes, write, space: name, nearest }),
+            None => Err(FaultKind::OutOfBounds {
+                address,
+                bytes,
+                write,
+                space: name,
+                nearest: self.nearest(window, address),
+            }),
+        }
+    }
+
+    /// One past the last byte of local memory that the running function and its callers have.
+    fn local_end(&self) -> u32 {
+        self.local_base.saturating_add(self.code.local_used)
+    }
+
+    /// The memory that an address which is none lies beside.
+    #[cold]
+    fn nearest(&self, window: Window, address: u64) -> Option<Beside> {
+        match window {
+            Window::Global => self.grid.nearest(address),
+            Window::Shared { rank, offset } => {
+                let region = match rank {
+                    None => Some(&self.block.shared),
+                    Some(rank) => self.block.cluster.get(rank as usize),
+                };
+                let (name, start, bytes) = names::last_shared(self.grid, region?.len() as u64)?;
+                let whole = Beside { address: start, bytes, mark: 0, name };
+                Some(Beside { address: address - u64::from(offset) + start, ..whole })
+            }
+            Window::Local(offset) => Some(Beside {
+                address: address - u64::from(offset),
+                bytes: self.local_end().into(),
+                mark: 0,
+                name: "local variables".to_owned(),
+            }),
+            Window::Parameters(_) => None,
         }
     }
 

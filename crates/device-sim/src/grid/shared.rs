@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::decode::code::{Code, Kernel, Micro};
 use crate::device::Device;
+use crate::fault::Beside;
 use crate::launch::DeviceSink;
 use crate::memory::ahead::Pace;
 use crate::memory::region::Region;
@@ -183,9 +184,16 @@ impl GridShared {
         self.table.find(address).map(Arc::clone)
     }
 
-    /// First address and size of the nearest allocation below an address.
-    pub(crate) fn nearest(&self, address: u64) -> Option<(u64, u64)> {
-        self.table.below(address).map(|allocation| (allocation.address, allocation.bytes))
+    /// The allocation nearest to an address.
+    pub(crate) fn nearest(&self, address: u64) -> Option<Beside> {
+        let around = [self.table.below(address), self.table.above(address)];
+        let beside = around.into_iter().flatten().map(|allocation| {
+            let info = allocation.info();
+            Beside { address: info.address, bytes: info.bytes, mark: info.mark, name: String::new() }
+        });
+        let mut nearest = beside.min_by_key(|beside| beside.distance(address))?;
+        nearest.name = crate::hang::names::start(self, nearest.address).unwrap_or_default();
+        Some(nearest)
     }
 
     /// Notes that an operation gave results that are not known.

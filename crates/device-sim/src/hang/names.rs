@@ -45,6 +45,21 @@ pub(crate) fn name(grid: &GridShared, location: u64, bytes: u32) -> String {
     format!("{location:#x}")
 }
 
+/// What the kernel calls the memory that starts at an address: a variable, or the parameter that points there.
+pub(crate) fn start(grid: &GridShared, address: u64) -> Option<String> {
+    let name = name(grid, address, 1);
+    let name = name.strip_prefix('*').unwrap_or(&name);
+    let name = name.strip_suffix("[0]").unwrap_or(name);
+    (!name.starts_with("0x")).then(|| name.to_owned())
+}
+
+/// The last variable of a block's shared memory of this size, where it begins, and its size.
+pub(crate) fn last_shared(grid: &GridShared, size: u64) -> Option<(String, u64, u64)> {
+    let last = grid.kernel.shared_names.iter().max_by_key(|(_, start, _)| *start);
+    let Some((name, start, _)) = last else { return Some(("shared memory".to_owned(), 0, size)) };
+    Some((plain(name), (*start).into(), size.saturating_sub((*start).into())))
+}
+
 fn with_offset(name: &str, offset: u64, bytes: u32, size: u64) -> String {
     let bytes = u64::from(bytes.max(1));
     match (offset, size == bytes) {

@@ -19,7 +19,7 @@ pub(crate) struct Allocation {
 }
 
 impl Allocation {
-    pub(super) fn info(&self) -> AllocationInfo {
+    pub(crate) fn info(&self) -> AllocationInfo {
         AllocationInfo {
             address: self.address,
             bytes: self.counted.max(if self.host { self.bytes } else { 0 }),
@@ -47,6 +47,12 @@ impl Table {
     /// The nearest allocation that begins at or below an address, though it may end before.
     pub(crate) fn below(&self, address: u64) -> Option<&Arc<Allocation>> {
         self.by_address.range(..=address).next_back().map(|(_, allocation)| allocation)
+    }
+
+    /// The first allocation that begins above an address.
+    pub(crate) fn above(&self, address: u64) -> Option<&Arc<Allocation>> {
+        let above = address.checked_add(1)?;
+        self.by_address.range(above..).next().map(|(_, allocation)| allocation)
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Allocation> {

@@ -1,5 +1,6 @@
 //! `run` without a card: the program runs on the software GPU, by a CUDA runtime of our own in its place.
 
+mod call_sites;
 mod journal;
 mod library;
 mod merge;
@@ -307,7 +308,6 @@ fn finish(
         evidence: prepared.evidence.clone(),
         ..Report::default()
     };
-    merge::fill(&mut report, arguments, &prepared.input, allowed, &runs.told, sources);
     let software = &arguments.software;
     report.runs = (software.runs > 1).then_some(standstill_report::Runs {
         asked: software.runs,
@@ -316,6 +316,7 @@ fn finish(
         last_seed: runs.last_seed,
     });
     report.program_exit = runs.program_exit.map_or(-1, i32::from);
+    merge::fill(&mut report, arguments, &prepared.input, allowed, &runs.told, sources);
     let failed = report.findings.iter().any(|reported| report.fails(&reported.finding));
     let exit = match &runs.stopped {
         Some(Reason::Interrupted { signal }) => u8::try_from(128 + signal).unwrap_or(STOPPED),

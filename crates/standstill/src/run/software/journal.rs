@@ -6,6 +6,8 @@ use std::path::Path;
 use standstill_cuda_driver::journal::{FILE, LaunchRecord, Record, read};
 use standstill_findings::Finding;
 
+use super::call_sites::with_places;
+
 /// All of it, for one run or several.
 #[derive(Debug, Default)]
 pub(super) struct Told {
@@ -55,6 +57,7 @@ impl Told {
                     }
                 }
                 Record::Finding(finding) => told.findings.push(*finding),
+                Record::Sited(finding, places) => told.findings.extend(with_places(*finding, &places)),
                 Record::Parked(finding) => told.parked = finding.map(|finding| *finding),
                 Record::Trouble(sentence) => told.troubles.push(sentence),
                 Record::Contended(_) => {}

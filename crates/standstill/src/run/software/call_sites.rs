@@ -1,0 +1,50 @@
+//! Calls of the host in findings: from addresses in the program to lines of its source.
+
+use standstill_cuda_driver::HostFrame;
+use standstill_cuda_driver::journal::HostPlace;
+use standstill_findings::{Finding, Rule, Span, is_toolchain_file};
+use standstill_supervisor::{Frame, resolve};
+
+/// Adds the calls that belong to a finding. `None` for a leak that no line of the program's own is known for: such are
+/// left by libraries, which may well keep what they have.
+pub(super) fn with_places(mut finding: Finding, places: &[HostPlace]) -> Option<Finding> {
+    for place in places {
+        let frames: Vec<(&str, u64)> =
+            place.frames.iter().map(|HostFrame { file, address }| (file.as_str(), *address)).collect();
+        let frames = resolve(&frames);
+        match frames.iter().find(|frame| is_own_line(frame)) {
+            Some(frame) => {
+                let mut span = Span::cause(frame.file.clone(), frame.line, 0, place.label.clone());
+                span.primary = place.primary;
+                if !finding.spans.contains(&span) {
+                    finding.spans.push(span);
+                }
+            }
+            None if finding.rule == Rule::Leak => return None,
+            None => {
+                if place.primary {
+                    finding.spans.push(Span::primary("", 0, 0, place.label.clone()));
+                }
+                finding.notes.extend(note(place, &frames));
+            }
+        }
+    }
+    Some(finding)
+}
+
+fn is_own_line(frame: &Frame) -> bool {
+    frame.line > 0
+        && !frame.file.is_empty()
+        && !is_toolchain_file(&frame.file)
+        && !frame.file.contains("/include/c++/")
+}
+
+/// A call in words, where the line table does not say more.
+fn note(place: &HostPlace, frames: &[Frame]) -> Option<String> {
+    let frame = frames.iter().find(|frame| !frame.function.is_empty())?;
+    let file = frame.module.rsplit('/').next().unwrap_or(&frame.module);
+    Some(format!(
+        "{}: in `{}` of {file}, which has no line table (compile it with -g)",
+        place.label, frame.function
+    ))
+}
