@@ -1,0 +1,423 @@
+//! Takes a trace record by record and gives the pairs that nothing orders.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+use standstill_findings::Rule;
+use standstill_trace::{Access, Allocation, Call, Operation, Record, Site, StreamKind, Target, Work};
+
+use crate::completion::{Completion, completion};
+use crate::conflict::{Actor, Conflict, Deed};
+use crate::history::{Before, Clash, History, Touch};
+use crate::log::{Log, Recorded, Waited};
+use crate::order::{Order, Placed};
+use crate::rules::{self, Pair};
+
+/// The host's accesses are numbered from here, streams' operations below.
+const HOST: u64 = 1 << 63;
+/// Pieces of history after which what is settled is forgotten.
+const SWEEP: usize = 1 << 12;
+
+/// What was analysed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Operations of streams.
+    pub operations: u64,
+    /// Operations of which it stayed unknown what they touch.
+    pub unknown: u64,
+    /// Accesses that were taken wider than they may be.
+    pub widened: u64,
+    /// Accesses of the host that were seen.
+    pub host_accesses: u64,
+}
+
+/// Something that happened to bytes, in the order of submission.
+#[derive(Debug)]
+struct Event {
+    actor: u64,
+    placed: Option<Placed>,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    /// Bytes are touched; `None` as long as it is not known which.
+    Touch(Option<Vec<Access>>),
+    /// Memory becomes usable, or is given back.
+    Deed(Deed, std::ops::Range<u64>),
+    /// What happened to these bytes is of no interest any more.
+    Forget(std::ops::Range<u64>),
+}
+
+/// An actor and what is needed to judge it.
+#[derive(Debug)]
+struct Known {
+    actor: Actor,
+    kind: Option<StreamKind>,
+    host_function: bool,
+}
+
+/// The checker. It keeps what later records can still conflict with.
+#[derive(Debug)]
+pub struct Check {
+    order: Order,
+    history: History,
+    log: Log,
+    actors: FxHashMap<u64, Known>,
+    kinds: FxHashMap<u64, StreamKind>,
+    /// Allocations that are no stream's, by first byte.
+    allocations: FxHashMap<u64, (u64, Allocation)>,
+    /// Sizes of stream-ordered allocations, by first byte.
+    pooled: FxHashMap<u64, u64>,
+    waiting: VecDeque<Event>,
+    conflicts: Vec<Conflict>,
+    /// By rule and the places of both sides: where the conflict stands in the list.
+    seen: FxHashMap<(Rule, Site, Site), usize>,
+    host_accesses: u64,
+    sweep_at: usize,
+    coverage: Coverage,
+}
+
+impl Default for Check {
+    fn default() -> Check {
+        Check {
+            order: Order::new(),
+            history: History::default(),
+            log: Log::default(),
+            actors: FxHashMap::default(),
+            kinds: FxHashMap::default(),
+            allocations: FxHashMap::default(),
+            pooled: FxHashMap::default(),
+            waiting: VecDeque::new(),
+            conflicts: Vec::new(),
+            seen: FxHashMap::default(),
+            host_accesses: 0,
+            sweep_at: SWEEP,
+            coverage: Coverage::default(),
+        }
+    }
+}
+
+impl Check {
+    /// Takes the next record.
+    pub fn take(&mut self, record: &Record) {
+        let caller = Caller { thread: record.thread, site: record.site };
+        match &record.call {
+            Call::CreateStream { stream, kind } => {
+                self.kinds.insert(*stream, *kind);
+                self.order.create(*stream, *kind);
+            }
+            Call::DestroyStream { stream } => {
+                self.order.destroy(*stream);
+                self.log.forget_stream(*stream);
+            }
+            Call::Submit { operation, stream, work } => {
+                let placed = self.order.submit(*stream);
+                self.work(caller, *operation, (*stream, None), &placed, work);
+            }
+            Call::LaunchGraph { operation, stream, graph } => {
+                self.order.launch_graph(*operation, *stream, *graph);
+            }
+            Call::SubmitNode { operation, stream, work, launch, after } => {
+                let placed = self.order.node(*operation, *launch, after);
+                self.work(caller, *operation, (*stream, Some(*launch)), &placed, work);
+            }
+            Call::EndGraph { stream, launch, last, .. } => {
+                self.order.end_graph(*stream, *launch, last);
+            }
+            Call::RecordEvent { operation, stream, event } => {
+                let placed = self.order.record(*operation, *stream, *event);
+                self.note_record(caller, *operation, *event, &placed);
+            }
+            Call::WaitEvent { operation, stream, event } => {
+                let record = self.order.recorded(*event).map(|recorded| recorded.operation);
+                self.order.wait(*stream, *event);
+                let wait = Waited { operation: *operation, event: *event, record, site: caller.site };
+                self.log.wait(*stream, wait);
+            }
+            Call::Synchronise(target) => self.order.done(*target),
+            Call::Allocate { address, bytes, kind } => {
+                self.allocations.insert(*address, (*bytes, *kind));
+                // Registering says something of memory that was there before.
+                if *kind != Allocation::Registered {
+                    let range = *address..address.saturating_add(*bytes);
+                    self.push(0, None, What::Forget(range));
+                }
+            }
+            Call::Free { address } => self.free(caller, *address),
+            Call::HostAccess(access) => {
+                self.coverage.host_accesses += 1;
+                let placed = self.order.host_access();
+                let actor = self.host(caller, "the host");
+                self.push(actor, Some(placed), What::Touch(Some(vec![*access])));
+            }
+            Call::Reach { operation, accesses } => {
+                let waiting = self.waiting.iter_mut().find(|event| event.actor == *operation);
+                if let Some(Event { what: What::Touch(reach), .. }) = waiting {
+                    *reach = Some(accesses.clone());
+                }
+            }
+            Call::CalledInHostFunction { function } => {
+                let name = format!("`{function}`");
+                let later = caller.actor(None, name);
+                self.alone(
+                    Rule::HostCallback,
+                    (caller.actor(None, "host function"), Deed::Read),
+                    later,
+                    vec![],
+                );
+            }
+            Call::Surfaced { error, cause, what } => {
+                let earlier = Caller { site: *cause, ..caller }.actor(None, what.clone());
+                let later = caller.actor(None, error.clone());
+                self.alone(Rule::UncheckedAsyncError, (earlier, Deed::Write), later, vec![]);
+            }
+            Call::NameSite { .. } | Call::NameObject { .. } | Call::NotReady(_) => {}
+        }
+        self.settle();
+    }
+
+    /// What was found: takes what is waiting for its reach as touching nothing.
+    #[must_use]
+    pub fn finish(mut self) -> (Vec<Conflict>, Coverage) {
+        for event in &mut self.waiting {
+            if let What::Touch(reach @ None) = &mut event.what {
+                self.coverage.unknown += 1;
+                *reach = Some(Vec::new());
+            }
+        }
+        self.settle();
+        (self.conflicts, self.coverage)
+    }
+
+    fn work(
+        &mut self,
+        caller: Caller,
+        operation: Operation,
+        (stream, graph): (u64, Option<Operation>),
+        placed: &Placed,
+        work: &Work,
+    ) {
+        self.coverage.operations += 1;
+        let (name, what) = match work {
+            Work::Order => return,
+            Work::Record { event } => {
+                self.order.set_record(operation, *event, placed);
+                self.note_record(caller, operation, *event, placed);
+                return;
+            }
+            Work::Copy { accesses, .. } => ("copy".to_owned(), What::Touch(Some(accesses.clone()))),
+            Work::Fill { accesses, .. } => ("memset".to_owned(), What::Touch(Some(accesses.clone()))),
+            Work::Kernel { name, accesses } => (format!("kernel `{name}`"), What::Touch(accesses.clone())),
+            Work::HostFunction { accesses } => ("host function".to_owned(), What::Touch(accesses.clone())),
+            Work::Allocate { address, bytes } => {
+                self.pooled.insert(*address, *bytes);
+                let range = *address..address.saturating_add(*bytes);
+                ("allocation".to_owned(), What::Deed(Deed::Begin, range))
+            }
+            Work::Free { address } => {
+                let bytes = self.pooled.remove(address).unwrap_or(1);
+                ("free".to_owned(), What::Deed(Deed::End, *address..address.saturating_add(bytes)))
+            }
+        };
+        let actor = Actor { stream: Some(stream), graph, ..caller.actor(Some(stream), name) };
+        let kind = self.kinds.get(&stream).copied();
+        let host_function = matches!(work, Work::HostFunction { .. });
+        self.actors.insert(operation, Known { actor, kind, host_function });
+        let done = match work {
+            Work::Copy { copied, .. } => completion(*copied),
+            Work::Fill { done: true, .. } => Completion::Done,
+            _ => Completion::Submitted,
+        };
+        if done == Completion::SourceTaken {
+            self.take_source(caller, operation, placed, what);
+        } else {
+            self.push(operation, Some(placed.clone()), what);
+        }
+        if done == Completion::Done {
+            self.order.returned(placed);
+        }
+    }
+
+    /// A copy whose source the host itself reads before the call returns.
+    fn take_source(&mut self, caller: Caller, operation: Operation, placed: &Placed, what: What) {
+        let What::Touch(Some(accesses)) = what else { return };
+        let (source, rest): (Vec<Access>, Vec<Access>) =
+            accesses.into_iter().partition(|access| Deed::from(access.mode) == Deed::Read);
+        let host = self.host(caller, "the copy's reading of its source");
+        let read = self.order.host_access();
+        self.push(host, Some(read), What::Touch(Some(source)));
+        self.push(operation, Some(placed.clone()), What::Touch(Some(rest)));
+    }
+
+    fn free(&mut self, caller: Caller, address: u64) {
+        let (bytes, kind) = match self.pooled.remove(&address) {
+            Some(bytes) => (bytes, Allocation::Pool),
+            None => self.allocations.remove(&address).unwrap_or((0, Allocation::Device)),
+        };
+        let range = address..address.saturating_add(bytes);
+        match kind {
+            // It waits for the whole device (CUDA C++ Programming Guide, «Stream Ordered Memory Allocator»).
+            Allocation::Device | Allocation::Managed => self.order.done(Target::Device),
+            Allocation::Pinned | Allocation::Registered | Allocation::Pool => {
+                let placed = self.order.host_access();
+                let actor = self.host(caller, "the host's free");
+                self.push(actor, Some(placed), What::Deed(Deed::End, range.clone()));
+            }
+        }
+        self.push(0, None, What::Forget(range));
+    }
+
+    fn note_record(&mut self, caller: Caller, operation: Operation, event: u64, placed: &Placed) {
+        let Some(recorded) = self.order.recorded(event) else { return };
+        let covers = recorded.covers.clone();
+        let (strand, index) = (placed.strand, placed.index);
+        self.log.record(event, Recorded { operation, strand, index, covers, site: caller.site });
+    }
+
+    fn host(&mut self, caller: Caller, name: &str) -> u64 {
+        self.host_accesses += 1;
+        let number = HOST + self.host_accesses;
+        let actor = caller.actor(None, name);
+        self.actors.insert(number, Known { actor, kind: None, host_function: false });
+        number
+    }
+
+    fn push(&mut self, actor: u64, placed: Option<Placed>, what: What) {
+        self.waiting.push_back(Event { actor, placed, what });
+    }
+
+    /// Works off what is known, in the order of submission.
+    fn settle(&mut self) {
+        while let Some(event) = self.waiting.front() {
+            if matches!(event.what, What::Touch(None)) {
+                return;
+            }
+            if let Some(event) = self.waiting.pop_front() {
+                self.happen(event);
+            }
+        }
+        if self.history.len() > self.sweep_at {
+            self.sweep();
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        let mut clashes = Vec::new();
+        let placed = event.placed.map(|placed| (placed.strand, placed.index, placed.before));
+        match (event.what, placed) {
+            (What::Forget(range), _) => self.history.forget(range),
+            (What::Touch(Some(accesses)), Some((strand, index, before))) => {
+                for access in &accesses {
+                    self.coverage.widened += u64::from(!access.exact);
+                    let (deed, exact) = (access.mode.into(), access.exact);
+                    let touch = Touch { actor: event.actor, strand, index, deed, exact };
+                    self.history.touch(touch, access, &before, &mut clashes);
+                }
+            }
+            (What::Deed(deed, range), Some((strand, index, before))) => {
+                if deed == Deed::Begin {
+                    // Whoever had these bytes before is the pool's business.
+                    self.history.forget(range.clone());
+                }
+                let touch = Touch { actor: event.actor, strand, index, deed, exact: true };
+                self.whole(touch, range, &before, &mut clashes);
+            }
+            _ => {}
+        }
+        for clash in clashes {
+            self.conflict(&clash);
+        }
+    }
+
+    fn whole(
+        &mut self,
+        touch: Touch,
+        range: std::ops::Range<u64>,
+        before: &Before,
+        clashes: &mut Vec<Clash>,
+    ) {
+        let width = range.end - range.start;
+        let access = Access::bytes(standstill_trace::Mode::Write, range.start, width);
+        self.history.touch(touch, &access, before, clashes);
+    }
+
+    fn conflict(&mut self, clash: &Clash) {
+        // An operation may read and write the same bytes.
+        if clash.earlier.actor == clash.later.actor {
+            return;
+        }
+        let (Some(earlier), Some(later)) =
+            (self.actors.get(&clash.earlier.actor), self.actors.get(&clash.later.actor))
+        else {
+            return;
+        };
+        let pair = Pair {
+            clash,
+            earlier: &earlier.actor,
+            later: &later.actor,
+            operation: clash.later.actor,
+            kinds: [earlier.kind, later.kind],
+            host_function: earlier.host_function || later.host_function,
+        };
+        let (rule, hints) = rules::judge(&pair, &self.log);
+        let key = (rule, earlier.actor.site, later.actor.site);
+        if let Some(known) = self.seen.get(&key).and_then(|at| self.conflicts.get_mut(*at)) {
+            known.times += 1;
+            return;
+        }
+        self.seen.insert(key, self.conflicts.len());
+        self.conflicts.push(Conflict {
+            rule,
+            earlier: (earlier.actor.clone(), clash.earlier.deed),
+            later: (later.actor.clone(), clash.later.deed),
+            address: clash.address,
+            bytes: clash.bytes,
+            exact: clash.earlier.exact && clash.later.exact,
+            hints,
+            times: 1,
+        });
+    }
+
+    fn alone(&mut self, rule: Rule, earlier: (Actor, Deed), later: Actor, hints: Vec<(Site, String)>) {
+        let key = (rule, earlier.0.site, later.site);
+        if let Some(known) = self.seen.get(&key).and_then(|at| self.conflicts.get_mut(*at)) {
+            known.times += 1;
+            return;
+        }
+        self.seen.insert(key, self.conflicts.len());
+        let later = (later, Deed::Read);
+        self.conflicts.push(Conflict {
+            rule,
+            earlier,
+            later,
+            address: 0,
+            bytes: 0,
+            exact: true,
+            hints,
+            times: 1,
+        });
+    }
+
+    /// Forgets what comes before everything that can still come, and actors that nothing names any more.
+    fn sweep(&mut self) {
+        self.history.retire(self.order.settled());
+        let named: rustc_hash::FxHashSet<u64> =
+            self.history.actors().chain(self.waiting.iter().map(|event| event.actor)).collect();
+        self.actors.retain(|number, _| named.contains(number));
+        self.sweep_at = SWEEP.max(self.history.len() * 2);
+    }
+}
+
+/// Who called, and where.
+#[derive(Debug, Clone, Copy)]
+struct Caller {
+    thread: u32,
+    site: Site,
+}
+
+impl Caller {
+    fn actor(self, stream: Option<u64>, name: impl Into<String>) -> Actor {
+        Actor { stream, thread: self.thread, site: self.site, name: name.into(), graph: None }
+    }
+}

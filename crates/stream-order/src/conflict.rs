@@ -1,0 +1,77 @@
+//! What the checker says: two actors, the same bytes, no order.
+
+use standstill_findings::Rule;
+use standstill_trace::{Mode, Site};
+
+/// What was done to bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Deed {
+    /// They were read.
+    Read,
+    /// They were written.
+    Write,
+    /// They were changed by atomic operations of the whole device only.
+    Update,
+    /// Their memory became usable.
+    Begin,
+    /// Their memory was given back.
+    End,
+}
+
+impl Deed {
+    /// Whether two of them need no order.
+    pub(crate) fn agrees_with(self, other: Deed) -> bool {
+        self == other && matches!(self, Deed::Read | Deed::Update)
+    }
+
+    /// Whether what was there before is gone.
+    pub(crate) fn replaces(self) -> bool {
+        matches!(self, Deed::Write | Deed::Begin | Deed::End)
+    }
+}
+
+impl From<Mode> for Deed {
+    fn from(mode: Mode) -> Deed {
+        match mode {
+            Mode::Read => Deed::Read,
+            Mode::Write => Deed::Write,
+            Mode::Update => Deed::Update,
+        }
+    }
+}
+
+/// Who touched bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Actor {
+    /// The stream; `None` for the host itself.
+    pub stream: Option<u64>,
+    /// The host thread that called.
+    pub thread: u32,
+    /// Where that call stands.
+    pub site: Site,
+    /// What it is, in a noun: «kernel `scale`», «copy», «the host».
+    pub name: String,
+    /// The launch of the graph that it is a node of.
+    pub graph: Option<u64>,
+}
+
+/// Two actors that touch the same bytes without order, or a call that breaks a rule by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// The rule that is broken.
+    pub rule: Rule,
+    /// The one that was submitted first, and what it does.
+    pub earlier: (Actor, Deed),
+    /// The other.
+    pub later: (Actor, Deed),
+    /// The first byte that both touch.
+    pub address: u64,
+    /// How many bytes both touch, as far as they were counted.
+    pub bytes: u64,
+    /// Whether both really touch them, and not only wider ranges around.
+    pub exact: bool,
+    /// What stands between the two that looks like order and is none: a place and what is to be seen there.
+    pub hints: Vec<(Site, String)>,
+    /// How often it was met.
+    pub times: u64,
+}

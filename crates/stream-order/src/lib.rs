@@ -1,0 +1,22 @@
+//! Which operations of a program's host code come before which, and which pairs nothing orders.
+//!
+//! Belongs here: happens-before over streams, events and the host, exactly as CUDA's documentation defines each
+//! call; which bytes were touched by whom; the rules about streams.
+//! Does not belong here: recording and reading traces, finding source lines, printing.
+//!
+//! [`Check`] takes the records of a trace one by one and keeps only what later records can still conflict with.
+
+mod check;
+mod clock;
+mod completion;
+mod conflict;
+mod history;
+mod log;
+mod order;
+mod report;
+mod rules;
+
+pub use check::{Check, Coverage};
+pub use completion::{Completion, completion};
+pub use conflict::{Actor, Conflict, Deed};
+pub use report::{Place, Places, findings};

@@ -1,0 +1,289 @@
+//! Happens-before: what comes before the next operation of a stream, and what the host knows to be done.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+use standstill_trace::{Operation, StreamKind, Target};
+
+use crate::clock::{Clock, Strand};
+
+/// Where an operation stands: its strand, its number there, and what comes before it.
+#[derive(Debug, Clone)]
+pub(crate) struct Placed {
+    pub(crate) strand: Strand,
+    pub(crate) index: u64,
+    pub(crate) before: Rc<Clock>,
+}
+
+impl Placed {
+    /// What comes before whatever comes behind it.
+    fn end(&self) -> Clock {
+        let mut end = (*self.before).clone();
+        end.set(self.strand, self.index);
+        end
+    }
+}
+
+#[derive(Debug)]
+struct Stream {
+    kind: StreamKind,
+    strand: Option<Strand>,
+    /// What comes before its next operation by its own order.
+    clock: Clock,
+}
+
+impl Stream {
+    /// Whether the legacy default stream waits for it and is waited for by it (CUDA C++ Programming Guide,
+    /// «Default Stream»).
+    fn is_blocking(&self) -> bool {
+        matches!(self.kind, StreamKind::Blocking | StreamKind::PerThread)
+    }
+}
+
+/// A record of an event.
+#[derive(Debug, Clone)]
+pub(crate) struct Recorded {
+    pub(crate) operation: Operation,
+    /// All that it covers.
+    pub(crate) covers: Rc<Clock>,
+}
+
+#[derive(Debug)]
+struct Launch {
+    /// The executable graph.
+    graph: u64,
+    /// Where each node ends.
+    nodes: FxHashMap<Operation, Clock>,
+}
+
+#[derive(Debug, Default)]
+struct Tail {
+    /// Operations so far.
+    count: u64,
+    /// A stream's own: nobody else may go on with it.
+    owned: bool,
+}
+
+/// The order of everything so far.
+#[derive(Debug)]
+pub(crate) struct Order {
+    strands: Vec<Tail>,
+    streams: FxHashMap<u64, Stream>,
+    /// What the host knows to be done. All host threads share it: a call that one made after another's call
+    /// returned is taken to have been made because of it.
+    host: Clock,
+    /// The most recent record of each event.
+    events: FxHashMap<u64, Recorded>,
+    /// Launches of graphs whose nodes are still put in.
+    launches: FxHashMap<Operation, Launch>,
+    /// Where the most recent launch of each executable graph ends.
+    executed: FxHashMap<u64, Clock>,
+    /// Work of destroyed streams that the legacy default stream still waits for, and the device as a whole.
+    left_blocking: Clock,
+    left: Clock,
+}
+
+impl Order {
+    pub(crate) fn new() -> Order {
+        Order {
+            strands: vec![Tail { count: 0, owned: true }],
+            streams: FxHashMap::default(),
+            host: Clock::default(),
+            events: FxHashMap::default(),
+            launches: FxHashMap::default(),
+            executed: FxHashMap::default(),
+            left_blocking: Clock::default(),
+            left: Clock::default(),
+        }
+    }
+
+    pub(crate) fn create(&mut self, stream: u64, kind: StreamKind) {
+        self.streams.entry(stream).or_insert(Stream { kind, strand: None, clock: Clock::default() });
+    }
+
+    pub(crate) fn destroy(&mut self, stream: u64) {
+        let Some(stream) = self.streams.remove(&stream) else { return };
+        if stream.is_blocking() {
+            self.left_blocking.join(&stream.clock);
+        }
+        self.left.join(&stream.clock);
+        if let Some(tail) = stream.strand.and_then(|strand| self.strands.get_mut(strand.0 as usize)) {
+            tail.owned = false;
+        }
+    }
+
+    /// What comes before an operation that is put into the stream now.
+    fn before(&mut self, stream: u64) -> Clock {
+        let kind = if stream == 0 { StreamKind::Legacy } else { StreamKind::NonBlocking };
+        self.create(stream, kind);
+        let Some(own) = self.streams.get(&stream) else { return Clock::default() };
+        let mut before = own.clock.clone();
+        before.join(&self.host);
+        if own.kind == StreamKind::Legacy {
+            for blocking in self.streams.values().filter(|stream| stream.is_blocking()) {
+                before.join(&blocking.clock);
+            }
+            before.join(&self.left_blocking);
+        } else if own.is_blocking() {
+            for legacy in self.streams.values().filter(|stream| stream.kind == StreamKind::Legacy) {
+                before.join(&legacy.clock);
+            }
+        }
+        before
+    }
+
+    /// A strand that an operation with this before it can go on with.
+    fn strand(&mut self, before: &Clock, owned: bool) -> Strand {
+        let free = self
+            .strands
+            .iter()
+            .zip(0..)
+            .find(|(tail, number)| !tail.owned && before.get(Strand(*number)) >= tail.count);
+        let strand = free.map_or_else(|| Strand(self.strands.len() as u32), |(_, number)| Strand(number));
+        if strand.0 as usize == self.strands.len() {
+            self.strands.push(Tail::default());
+        }
+        if let Some(tail) = self.strands.get_mut(strand.0 as usize) {
+            tail.owned = owned;
+        }
+        strand
+    }
+
+    fn place(&mut self, strand: Strand, before: Clock) -> Placed {
+        let tail = self.strands.get_mut(strand.0 as usize);
+        let index = tail.map_or(0, |tail| {
+            tail.count += 1;
+            tail.count
+        });
+        Placed { strand, index, before: Rc::new(before) }
+    }
+
+    fn put(&mut self, stream: u64, before: Clock) -> Placed {
+        let own = self.streams.get(&stream).and_then(|stream| stream.strand);
+        let strand = own.unwrap_or_else(|| self.strand(&before, true));
+        let placed = self.place(strand, before);
+        if let Some(stream) = self.streams.get_mut(&stream) {
+            stream.strand = Some(strand);
+            stream.clock = placed.end();
+        }
+        placed
+    }
+
+    /// An operation of a stream.
+    pub(crate) fn submit(&mut self, stream: u64) -> Placed {
+        let before = self.before(stream);
+        self.put(stream, before)
+    }
+
+    /// What stands before all nodes of a graph's launch: launches of one executable graph do not overlap (CUDA
+    /// Runtime API, `cudaGraphLaunch`).
+    pub(crate) fn launch_graph(&mut self, operation: Operation, stream: u64, graph: u64) -> Placed {
+        let mut before = self.before(stream);
+        if let Some(last) = self.executed.get(&graph) {
+            before.join(last);
+        }
+        let placed = self.put(stream, before);
+        let nodes = FxHashMap::from_iter([(operation, placed.end())]);
+        self.launches.insert(operation, Launch { graph, nodes });
+        placed
+    }
+
+    /// A node of a graph.
+    pub(crate) fn node(&mut self, operation: Operation, launch: Operation, after: &[Operation]) -> Placed {
+        let before = self.behind(launch, after);
+        let strand = self.strand(&before, false);
+        let placed = self.place(strand, before);
+        if let Some(launch) = self.launches.get_mut(&launch) {
+            launch.nodes.insert(operation, placed.end());
+        }
+        placed
+    }
+
+    /// What stands behind all nodes of a graph's launch.
+    pub(crate) fn end_graph(&mut self, stream: u64, launch: Operation, last: &[Operation]) -> Placed {
+        let mut before = self.before(stream);
+        before.join(&self.behind(launch, last));
+        let placed = self.put(stream, before);
+        if let Some(launch) = self.launches.remove(&launch) {
+            self.executed.insert(launch.graph, placed.end());
+        }
+        placed
+    }
+
+    fn behind(&self, launch: Operation, after: &[Operation]) -> Clock {
+        let mut before = Clock::default();
+        let launch = self.launches.get(&launch);
+        for other in after {
+            if let Some(end) = launch.and_then(|launch| launch.nodes.get(other)) {
+                before.join(end);
+            } else if let Some(record) = self.events.values().find(|record| record.operation == *other) {
+                before.join(&record.covers);
+            }
+        }
+        before
+    }
+
+    /// Records an event in a stream.
+    pub(crate) fn record(&mut self, operation: Operation, stream: u64, event: u64) -> Placed {
+        let placed = self.submit(stream);
+        self.set_record(operation, event, &placed);
+        placed
+    }
+
+    /// Takes an operation that was placed otherwise as an event's most recent record.
+    pub(crate) fn set_record(&mut self, operation: Operation, event: u64, placed: &Placed) {
+        self.events.insert(event, Recorded { operation, covers: Rc::new(placed.end()) });
+    }
+
+    /// Lets a stream wait for the event's most recent record; without one there is nothing to wait for.
+    pub(crate) fn wait(&mut self, stream: u64, event: u64) -> Placed {
+        let mut before = self.before(stream);
+        if let Some(record) = self.events.get(&event) {
+            before.join(&record.covers);
+        }
+        self.put(stream, before)
+    }
+
+    /// The most recent record of an event.
+    pub(crate) fn recorded(&self, event: u64) -> Option<&Recorded> {
+        self.events.get(&event)
+    }
+
+    /// The host knows that this is done.
+    pub(crate) fn done(&mut self, target: Target) {
+        match target {
+            Target::Event(event) => {
+                if let Some(record) = self.events.get(&event) {
+                    self.host.join(&record.covers);
+                }
+            }
+            Target::Stream(stream) => {
+                let before = self.before(stream);
+                self.host.join(&before);
+            }
+            Target::Device => {
+                for stream in self.streams.values() {
+                    self.host.join(&stream.clock);
+                }
+                self.host.join(&self.left);
+            }
+        }
+    }
+
+    /// The host knows that this operation is done, and with it all that came before.
+    pub(crate) fn returned(&mut self, placed: &Placed) {
+        self.host.join(&placed.end());
+    }
+
+    /// What comes before everything that can still be submitted: what the host knows to be done.
+    pub(crate) fn settled(&self) -> &Clock {
+        &self.host
+    }
+
+    /// An access of the host itself.
+    pub(crate) fn host_access(&mut self) -> Placed {
+        let placed = self.place(Strand::HOST, self.host.clone());
+        self.host.set(Strand::HOST, placed.index);
+        placed
+    }
+}

@@ -1,0 +1,161 @@
+//! From pairs to findings: sentences, places and the line to add.
+
+use standstill_findings::{Finding, Known, PlatformRow, Rule, Severity, Span};
+use standstill_trace::Site;
+
+use crate::conflict::{Actor, Conflict, Deed};
+
+/// A line of the program's source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file as the compiler wrote it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+}
+
+/// Where call sites stand in the program's source, as far as that is known.
+pub trait Places {
+    /// The innermost line of the program's own code.
+    fn place(&self, site: Site) -> Option<Place>;
+}
+
+/// The findings for what the checker gave.
+#[must_use]
+pub fn findings(conflicts: &[Conflict], places: &dyn Places) -> Vec<Finding> {
+    conflicts.iter().map(|conflict| finding(conflict, places)).collect()
+}
+
+fn finding(conflict: &Conflict, places: &dyn Places) -> Finding {
+    let ((earlier, first), (later, second)) = (&conflict.earlier, &conflict.later);
+    let kernel = [later, earlier].into_iter().find_map(|actor| actor.name.strip_prefix("kernel `"));
+    let kernel = kernel.map(|name| name.trim_end_matches('`').to_owned()).unwrap_or_default();
+    let mut finding = Finding::new(conflict.rule, kernel, message(conflict));
+    finding.help = help(conflict, places);
+    finding.platforms = PlatformRow::default();
+    let mut add = |site, label: String, primary| {
+        let Some(Place { file, line }) = places.place(site) else { return };
+        let span = Span { primary, ..Span::cause(file, line, 0, label) };
+        finding.spans.push(span);
+    };
+    add(later.site, label(later, *second), true);
+    for (site, hint) in &conflict.hints {
+        add(*site, hint.clone(), false);
+    }
+    add(earlier.site, label(earlier, *first), false);
+    // Exactly one place is primary: the first that is known.
+    if !finding.spans.iter().any(|span| span.primary)
+        && let Some(first) = finding.spans.first_mut()
+    {
+        first.primary = true;
+    }
+    if !conflict.exact {
+        finding.severity = Severity::Note;
+        finding.known = Known::Possible {
+            reason: "which bytes of the buffer are touched is not known exactly".to_owned(),
+        };
+    }
+    if conflict.bytes > 0 {
+        let touched = format!("both touch {} at {:#x}", bytes(conflict.bytes), conflict.address);
+        finding.notes.push(touched);
+    }
+    if conflict.times > 1 {
+        finding.notes.push(format!("met {} times", conflict.times));
+    }
+    if conflict.rule != Rule::UncheckedAsyncError {
+        finding.notes.push("decided from the order of the calls, whatever numbers this run gave".to_owned());
+    }
+    finding
+}
+
+fn bytes(count: u64) -> String {
+    if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
+}
+
+fn verb(deed: Deed) -> &'static str {
+    match deed {
+        Deed::Read => "reads",
+        Deed::Write => "writes",
+        Deed::Update => "updates",
+        Deed::Begin => "makes usable",
+        Deed::End => "gives back",
+    }
+}
+
+fn who(actor: &Actor) -> String {
+    match actor.stream {
+        Some(0) => format!("the {} on the default stream", actor.name),
+        Some(stream) => format!("the {} on stream {stream}", actor.name),
+        None => actor.name.clone(),
+    }
+}
+
+fn label(actor: &Actor, deed: Deed) -> String {
+    format!("{} {} the bytes", who(actor), verb(deed))
+}
+
+/// One sentence: who touches what while who may still.
+fn message(conflict: &Conflict) -> String {
+    let ((earlier, first), (later, second)) = (&conflict.earlier, &conflict.later);
+    let (a, b) = (who(earlier), who(later));
+    let doing = |deed: Deed| match deed {
+        Deed::Read => "read",
+        Deed::Write => "write",
+        Deed::Update => "update",
+        Deed::Begin => "not have made usable",
+        Deed::End => "have given back",
+    };
+    let clash = format!("{b} {} memory that {a} may still {}", verb(*second), doing(*first));
+    match conflict.rule {
+        Rule::HostCallback if conflict.bytes == 0 => {
+            format!("{} is called in a host function, which must not call CUDA", later.name)
+        }
+        Rule::UncheckedAsyncError => {
+            format!(
+                "{} surfaces at an unrelated call: {} caused it and was not checked",
+                later.name, earlier.name
+            )
+        }
+        Rule::AllocOrder if *first == Deed::Begin => {
+            format!("{b} {} stream-ordered memory that {a} need not have made usable yet", verb(*second))
+        }
+        Rule::AllocOrder => format!("{b} {} stream-ordered memory that {a} has given back", verb(*second)),
+        Rule::EventRecordedEarly => format!("{clash}: the event that it waits for was recorded before that"),
+        Rule::WaitUnrecorded => format!("{clash}: the event that it waits for was never recorded"),
+        Rule::EventRerecorded => {
+            format!("{clash}: the event that it waits for has been recorded again for something else")
+        }
+        Rule::BufferReuse => format!("{b} refills a buffer that {a} may still {}", doing(*first)),
+        Rule::DefaultStream => format!("{clash}: the default stream gives no order here"),
+        Rule::GraphDependency => format!("{clash}: the graph has no edge between them"),
+        _ => format!("{clash}: nothing orders them"),
+    }
+}
+
+/// The line to add.
+fn help(conflict: &Conflict, places: &dyn Places) -> String {
+    let ((earlier, _), (later, _)) = (&conflict.earlier, &conflict.later);
+    let line = |actor: &Actor| places.place(actor.site).map(|place| place.line);
+    let after = line(earlier).map(|line| format!(" after line {line}")).unwrap_or_default();
+    let before = line(later).map(|line| format!(" before line {line}")).unwrap_or_default();
+    match (conflict.rule, earlier.stream, later.stream) {
+        (Rule::HostCallback, ..) if conflict.bytes == 0 => {
+            "let the stream wait for the event before the host function".to_owned()
+        }
+        (Rule::UncheckedAsyncError, ..) => {
+            format!("check `cudaGetLastError()` right{after}")
+        }
+        (Rule::GraphDependency, ..) => {
+            format!("add the edge: record an event{after} and wait for it{before}")
+        }
+        (Rule::EventRecordedEarly, ..) => format!("record the event{after}"),
+        (Rule::EventRerecorded, ..) => {
+            "use an event of its own for each, or wait for it before it is recorded again".to_owned()
+        }
+        (_, Some(from), Some(to)) => {
+            format!("record an event on stream {from}{after} and let stream {to} wait for it{before}")
+        }
+        (_, Some(from), None) => format!("synchronise stream {from} (or an event recorded{after}){before}"),
+        (_, None, _) => format!("let the host finish{before}"),
+    }
+}

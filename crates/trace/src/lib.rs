@@ -1,0 +1,16 @@
+//! The record of what a program's host code asked of a GPU.
+//!
+//! Belongs here: the recorded operations, their binary form, writing it while the program runs and reading it
+//! while it is still written or after a crash.
+//! Does not belong here: what order the operations have (`stream-order`), recording them (`cuda-driver`,
+//! `cuda-runtime`), opening files.
+//!
+//! A record is written whole or not at all: a reader takes whole records up to where the bytes end.
+
+mod format;
+mod record;
+
+pub use format::{Damage, Reader, Writer};
+pub use record::{
+    Access, Allocation, Call, Copied, Frame, Memory, Mode, Operation, Record, Site, StreamKind, Target, Work,
+};

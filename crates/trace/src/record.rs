@@ -1,0 +1,313 @@
+//! What is recorded: one value for each call of host code that orders, touches or gives back something.
+
+use serde::{Deserialize, Serialize};
+
+/// An operation, numbered in the order of submission over all streams, from 1.
+pub type Operation = u64;
+
+/// A distinct chain of return addresses; 0 when it is not known.
+pub type Site = u32;
+
+/// One call of host code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The host thread that called, numbered in the order of first calls.
+    pub thread: u32,
+    /// Where the call stands in the program.
+    pub site: Site,
+    /// What it asked.
+    pub call: Call,
+}
+
+/// What a call asked. Streams and events are numbered by the recorder and never used twice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Call {
+    /// Gives a number to a chain of return addresses, innermost first.
+    NameSite {
+        /// The number that records use from now on.
+        site: Site,
+        /// The chain.
+        frames: Vec<Frame>,
+    },
+    /// Gives a number to an executable or library.
+    NameObject {
+        /// The number that frames use from now on.
+        object: u32,
+        /// Its path.
+        path: String,
+    },
+    /// A stream is made, or one that always exists is used for the first time.
+    CreateStream {
+        /// Its number.
+        stream: u64,
+        /// How it behaves towards the legacy default stream.
+        kind: StreamKind,
+    },
+    /// A stream is destroyed; its operations run to their end.
+    DestroyStream {
+        /// Its number.
+        stream: u64,
+    },
+    /// An operation is put into a stream.
+    Submit {
+        /// Its number.
+        operation: Operation,
+        /// The stream.
+        stream: u64,
+        /// What it does.
+        work: Work,
+    },
+    /// A graph is launched: its nodes follow, and come behind this operation, which comes behind every earlier
+    /// launch of the same executable graph.
+    LaunchGraph {
+        /// The number of what stands before all nodes.
+        operation: Operation,
+        /// The stream.
+        stream: u64,
+        /// The executable graph.
+        graph: u64,
+    },
+    /// A node of a launched graph is put in behind exactly these operations.
+    SubmitNode {
+        /// Its number.
+        operation: Operation,
+        /// The stream that the graph was launched in.
+        stream: u64,
+        /// What it does.
+        work: Work,
+        /// The launch of the graph.
+        launch: Operation,
+        /// The operations that it comes behind.
+        after: Vec<Operation>,
+    },
+    /// The nodes of a launch are all put in; what comes next in the stream waits for these.
+    EndGraph {
+        /// The number of what stands behind all nodes.
+        operation: Operation,
+        /// The stream.
+        stream: u64,
+        /// The launch of the graph.
+        launch: Operation,
+        /// The nodes that nothing in the graph comes behind.
+        last: Vec<Operation>,
+    },
+    /// An event is recorded in a stream.
+    RecordEvent {
+        /// The number of the record.
+        operation: Operation,
+        /// The stream.
+        stream: u64,
+        /// The event.
+        event: u64,
+    },
+    /// A stream waits for an event: for its most recent record at this moment.
+    WaitEvent {
+        /// The number of the waiting itself.
+        operation: Operation,
+        /// The stream.
+        stream: u64,
+        /// The event.
+        event: u64,
+    },
+    /// The call returned after this was done, or said that it is done.
+    Synchronise(Target),
+    /// A question was answered with «not yet».
+    NotReady(Target),
+    /// Memory is allocated.
+    Allocate {
+        /// Its first byte.
+        address: u64,
+        /// Its size in bytes.
+        bytes: u64,
+        /// What kind of memory.
+        kind: Allocation,
+    },
+    /// Memory is given back by a call that is no operation of a stream.
+    Free {
+        /// Its first byte.
+        address: u64,
+    },
+    /// The host itself reads or writes memory that operations may touch.
+    HostAccess(Access),
+    /// Which bytes an operation touches, where that is known only once it has run. Replaces what its submission
+    /// said.
+    Reach {
+        /// The operation.
+        operation: Operation,
+        /// The bytes.
+        accesses: Vec<Access>,
+    },
+    /// A function that host functions must not call was called in one.
+    CalledInHostFunction {
+        /// The function's name.
+        function: String,
+    },
+    /// A call reported an error that another call caused.
+    Surfaced {
+        /// The error's name.
+        error: String,
+        /// The site of the call that caused it.
+        cause: Site,
+        /// What that call did.
+        what: String,
+    },
+}
+
+/// One return address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    /// The executable or library.
+    pub object: u32,
+    /// The address in that file, as its line table counts.
+    pub address: u64,
+}
+
+/// How a stream behaves towards the legacy default stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StreamKind {
+    /// The legacy default stream itself.
+    Legacy,
+    /// A host thread's own default stream: ordered with the legacy default stream as a blocking one.
+    PerThread,
+    /// Ordered with the legacy default stream both ways.
+    Blocking,
+    /// Not ordered with it.
+    NonBlocking,
+}
+
+/// What an operation does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Work {
+    /// Only orders.
+    Order,
+    /// Records an event, as a node of a graph.
+    Record {
+        /// The event.
+        event: u64,
+    },
+    /// Copies bytes.
+    Copy {
+        /// Who may go on when.
+        copied: Copied,
+        /// The bytes.
+        accesses: Vec<Access>,
+    },
+    /// Fills bytes with a pattern.
+    Fill {
+        /// Whether the call returned after it was done.
+        done: bool,
+        /// The bytes.
+        accesses: Vec<Access>,
+    },
+    /// Runs a kernel.
+    Kernel {
+        /// Its name as the compiler wrote it.
+        name: String,
+        /// The bytes that it may touch; `None` when only its run will tell ([`Call::Reach`]).
+        accesses: Option<Vec<Access>>,
+    },
+    /// Calls a function of the host.
+    HostFunction {
+        /// The bytes that it may touch; `None` when only its run will tell ([`Call::Reach`]).
+        accesses: Option<Vec<Access>>,
+    },
+    /// Makes memory of a stream-ordered allocation usable.
+    Allocate {
+        /// Its first byte.
+        address: u64,
+        /// Its size in bytes.
+        bytes: u64,
+    },
+    /// Gives stream-ordered memory back.
+    Free {
+        /// Its first byte.
+        address: u64,
+    },
+}
+
+/// Which call copies, and between what: that decides how far the copy is when the call returns (CUDA Runtime API,
+/// «API synchronization behavior»).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Copied {
+    /// A call with `Async` in its name.
+    pub asynchronous: bool,
+    /// Where from.
+    pub from: Memory,
+    /// Where to.
+    pub to: Memory,
+}
+
+/// What kind of memory a side of a copy is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Memory {
+    /// The device's.
+    Device,
+    /// The host's, not known to CUDA.
+    Pageable,
+    /// The host's, page-locked.
+    Pinned,
+    /// Shared by host and device.
+    Managed,
+}
+
+/// Bytes that something touches: `rows` rows of `width` bytes, `pitch` bytes from one to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Access {
+    /// The first byte.
+    pub address: u64,
+    /// Bytes of a row.
+    pub width: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Bytes from one row to the next.
+    pub pitch: u64,
+    /// What is done to them.
+    pub mode: Mode,
+    /// Whether these are the bytes, and not a wider range that holds them.
+    pub exact: bool,
+}
+
+impl Access {
+    /// One row that is known exactly.
+    #[must_use]
+    pub fn bytes(mode: Mode, address: u64, width: u64) -> Access {
+        Access { address, width, rows: 1, pitch: width, mode, exact: true }
+    }
+}
+
+/// What is done to bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Mode {
+    /// Read.
+    Read,
+    /// Written.
+    Write,
+    /// Only changed by atomic operations of the whole device, which need no order among themselves.
+    Update,
+}
+
+/// What a call waited for or asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Target {
+    /// Everything.
+    Device,
+    /// Everything in a stream so far.
+    Stream(u64),
+    /// The most recent record of an event.
+    Event(u64),
+}
+
+/// How memory came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Allocation {
+    /// `cudaMalloc` and its kin: usable everywhere from now on; giving it back waits for the device.
+    Device,
+    /// Page-locked host memory.
+    Pinned,
+    /// Host memory that was page-locked by registering it.
+    Registered,
+    /// Managed memory.
+    Managed,
+    /// Memory of a pool that a synchronous call gave back or took.
+    Pool,
+}

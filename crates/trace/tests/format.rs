@@ -1,0 +1,70 @@
+//! What is written is read again; a cut leaves the whole records before it; no bytes make the reader panic.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+
+use proptest::prelude::*;
+use standstill_trace::{Access, Call, Damage, Mode, Reader, Record, Target, Work, Writer};
+
+fn some() -> Vec<Record> {
+    let call = [
+        Call::NameObject { object: 1, path: "/bin/true".into() },
+        Call::Synchronise(Target::Event(7)),
+        Call::Submit {
+            operation: 1,
+            stream: 3,
+            work: Work::Kernel {
+                name: "scale".into(),
+                accesses: Some(vec![Access::bytes(Mode::Write, 0x7f00_0000_0000, 4096)]),
+            },
+        },
+    ];
+    call.into_iter().zip(1..).map(|(call, site)| Record { thread: 0, site, call }).collect()
+}
+
+fn written(records: &[Record]) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    for record in records {
+        writer.write(record).unwrap();
+    }
+    writer.into_inner()
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    let read: Vec<Record> = Reader::new(&written(&some())).unwrap().collect::<Result<_, _>>().unwrap();
+    assert_eq!(read, some());
+}
+
+#[test]
+fn a_cut_leaves_the_whole_records_before_it() {
+    let bytes = written(&some());
+    for end in 12..bytes.len() {
+        let mut reader = Reader::new(&bytes[..end]).unwrap();
+        let whole: Vec<Record> = reader.by_ref().map_while(Result::ok).collect();
+        assert_eq!(whole, some()[..whole.len()]);
+        let again = Reader::new(&bytes[..end]).unwrap().last();
+        let at_a_border = written(&some()[..whole.len()]).len() == end;
+        assert_eq!(matches!(again, Some(Err(Damage::CutShort { .. }))), !at_a_border, "{end}");
+    }
+}
+
+#[test]
+fn other_files_and_newer_traces_are_named() {
+    assert_eq!(Reader::new(b"\x7fELF and more bytes").unwrap_err(), Damage::NoTrace);
+    assert_eq!(Reader::new(b"").unwrap_err(), Damage::NoTrace);
+    let mut newer = written(&[]);
+    newer[8] = 9;
+    assert_eq!(Reader::new(&newer).unwrap_err(), Damage::Newer { found: 9 });
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_survived(mut bytes in proptest::collection::vec(any::<u8>(), 0..200), whole in any::<bool>()) {
+        if whole {
+            bytes.splice(0..0, written(&some()));
+        }
+        if let Ok(reader) = Reader::new(&bytes) {
+            prop_assert!(reader.count() <= bytes.len());
+        }
+    }
+}
