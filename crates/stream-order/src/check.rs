@@ -1,13 +1,14 @@
 //! Takes a trace record by record and gives the pairs that nothing orders.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use standstill_findings::Rule;
 use standstill_trace::{Access, Allocation, Call, Operation, Record, Site, StreamKind, Target, Work};
 
 use crate::completion::{Completion, completion};
-use crate::conflict::{Actor, Conflict, Deed};
+use crate::conflict::{Actor, Conflict, Deed, Name};
 use crate::history::{Before, Clash, History, Touch};
 use crate::log::{Log, Recorded, Waited};
 use crate::order::{Order, Placed};
@@ -15,7 +16,7 @@ use crate::rules::{self, Pair};
 
 /// The host's accesses are numbered from here, streams' operations below.
 const HOST: u64 = 1 << 63;
-/// Pieces of history after which what is settled is forgotten.
+/// Pieces of history, or actors, after which what is settled is forgotten.
 const SWEEP: usize = 1 << 12;
 
 /// What was analysed.
@@ -70,6 +71,7 @@ pub struct Check {
     /// Sizes of stream-ordered allocations, by first byte.
     pooled: FxHashMap<u64, u64>,
     waiting: VecDeque<Event>,
+    names: Names,
     conflicts: Vec<Conflict>,
     /// By rule and the places of both sides: where the conflict stands in the list.
     seen: FxHashMap<(Rule, Site, Site), usize>,
@@ -89,6 +91,7 @@ impl Default for Check {
             allocations: FxHashMap::default(),
             pooled: FxHashMap::default(),
             waiting: VecDeque::new(),
+            names: Names::default(),
             conflicts: Vec::new(),
             seen: FxHashMap::default(),
             host_accesses: 0,
@@ -110,6 +113,7 @@ impl Check {
             Call::DestroyStream { stream } => {
                 self.order.destroy(*stream);
                 self.log.forget_stream(*stream);
+                self.kinds.remove(stream);
             }
             Call::Submit { operation, stream, work } => {
                 let placed = self.order.submit(*stream);
@@ -135,6 +139,10 @@ impl Check {
                 let wait = Waited { operation: *operation, event: *event, record, site: caller.site };
                 self.log.wait(*stream, wait);
             }
+            Call::DestroyEvent { event } => {
+                self.order.destroy_event(*event);
+                self.log.forget_event(*event);
+            }
             Call::Synchronise(target) => self.order.done(*target),
             Call::Allocate { address, bytes, kind } => {
                 self.allocations.insert(*address, (*bytes, *kind));
@@ -158,19 +166,14 @@ impl Check {
                 }
             }
             Call::CalledInHostFunction { function } => {
-                let name = format!("`{function}`");
-                let later = caller.actor(None, name);
-                self.alone(
-                    Rule::HostCallback,
-                    (caller.actor(None, "host function"), Deed::Read),
-                    later,
-                    vec![],
-                );
+                let later = caller.actor(None, Name::Api(self.names.get(function)));
+                let earlier = caller.actor(None, Name::Other("host function"));
+                self.alone(Rule::HostCallback, (earlier, Deed::Read), later);
             }
             Call::Surfaced { error, cause, what } => {
-                let earlier = Caller { site: *cause, ..caller }.actor(None, what.clone());
-                let later = caller.actor(None, error.clone());
-                self.alone(Rule::UncheckedAsyncError, (earlier, Deed::Write), later, vec![]);
+                let earlier = Caller { site: *cause, ..caller }.actor(None, Name::Api(self.names.get(what)));
+                let later = caller.actor(None, Name::Api(self.names.get(error)));
+                self.alone(Rule::UncheckedAsyncError, (earlier, Deed::Write), later);
             }
             Call::NameSite { .. } | Call::NameObject { .. } | Call::NotReady(_) => {}
         }
@@ -206,18 +209,20 @@ impl Check {
                 self.note_record(caller, operation, *event, placed);
                 return;
             }
-            Work::Copy { accesses, .. } => ("copy".to_owned(), What::Touch(Some(accesses.clone()))),
-            Work::Fill { accesses, .. } => ("memset".to_owned(), What::Touch(Some(accesses.clone()))),
-            Work::Kernel { name, accesses } => (format!("kernel `{name}`"), What::Touch(accesses.clone())),
-            Work::HostFunction { accesses } => ("host function".to_owned(), What::Touch(accesses.clone())),
+            Work::Copy { accesses, .. } => (Name::Other("copy"), What::Touch(Some(accesses.clone()))),
+            Work::Fill { accesses, .. } => (Name::Other("memset"), What::Touch(Some(accesses.clone()))),
+            Work::Kernel { name, accesses } => {
+                (Name::Kernel(self.names.get(name)), What::Touch(accesses.clone()))
+            }
+            Work::HostFunction { accesses } => (Name::Other("host function"), What::Touch(accesses.clone())),
             Work::Allocate { address, bytes } => {
                 self.pooled.insert(*address, *bytes);
                 let range = *address..address.saturating_add(*bytes);
-                ("allocation".to_owned(), What::Deed(Deed::Begin, range))
+                (Name::Other("allocation"), What::Deed(Deed::Begin, range))
             }
             Work::Free { address } => {
                 let bytes = self.pooled.remove(address).unwrap_or(1);
-                ("free".to_owned(), What::Deed(Deed::End, *address..address.saturating_add(bytes)))
+                (Name::Other("free"), What::Deed(Deed::End, *address..address.saturating_add(bytes)))
             }
         };
         let actor = Actor { stream: Some(stream), graph, ..caller.actor(Some(stream), name) };
@@ -275,10 +280,10 @@ impl Check {
         self.log.record(event, Recorded { operation, strand, index, covers, site: caller.site });
     }
 
-    fn host(&mut self, caller: Caller, name: &str) -> u64 {
+    fn host(&mut self, caller: Caller, name: &'static str) -> u64 {
         self.host_accesses += 1;
         let number = HOST + self.host_accesses;
-        let actor = caller.actor(None, name);
+        let actor = caller.actor(None, Name::Other(name));
         self.actors.insert(number, Known { actor, kind: None, host_function: false });
         number
     }
@@ -297,7 +302,7 @@ impl Check {
                 self.happen(event);
             }
         }
-        if self.history.len() > self.sweep_at {
+        if self.history.len().max(self.actors.len()) > self.sweep_at {
             self.sweep();
         }
     }
@@ -361,13 +366,7 @@ impl Check {
             host_function: earlier.host_function || later.host_function,
         };
         let (rule, hints) = rules::judge(&pair, &self.log);
-        let key = (rule, earlier.actor.site, later.actor.site);
-        if let Some(known) = self.seen.get(&key).and_then(|at| self.conflicts.get_mut(*at)) {
-            known.times += 1;
-            return;
-        }
-        self.seen.insert(key, self.conflicts.len());
-        self.conflicts.push(Conflict {
+        self.say(Conflict {
             rule,
             earlier: (earlier.actor.clone(), clash.earlier.deed),
             later: (later.actor.clone(), clash.later.deed),
@@ -379,33 +378,44 @@ impl Check {
         });
     }
 
-    fn alone(&mut self, rule: Rule, earlier: (Actor, Deed), later: Actor, hints: Vec<(Site, String)>) {
-        let key = (rule, earlier.0.site, later.site);
+    /// A call that breaks a rule by itself.
+    fn alone(&mut self, rule: Rule, earlier: (Actor, Deed), later: Actor) {
+        let (later, hints) = ((later, Deed::Read), Vec::new());
+        self.say(Conflict { rule, earlier, later, address: 0, bytes: 0, exact: true, hints, times: 1 });
+    }
+
+    fn say(&mut self, conflict: Conflict) {
+        let key = (conflict.rule, conflict.earlier.0.site, conflict.later.0.site);
         if let Some(known) = self.seen.get(&key).and_then(|at| self.conflicts.get_mut(*at)) {
             known.times += 1;
             return;
         }
         self.seen.insert(key, self.conflicts.len());
-        let later = (later, Deed::Read);
-        self.conflicts.push(Conflict {
-            rule,
-            earlier,
-            later,
-            address: 0,
-            bytes: 0,
-            exact: true,
-            hints,
-            times: 1,
-        });
+        self.conflicts.push(conflict);
     }
 
     /// Forgets what comes before everything that can still come, and actors that nothing names any more.
     fn sweep(&mut self) {
         self.history.retire(self.order.settled());
-        let named: rustc_hash::FxHashSet<u64> =
+        let named: FxHashSet<u64> =
             self.history.actors().chain(self.waiting.iter().map(|event| event.actor)).collect();
         self.actors.retain(|number, _| named.contains(number));
-        self.sweep_at = SWEEP.max(self.history.len() * 2);
+        self.sweep_at = SWEEP.max(2 * self.history.len().max(self.actors.len()));
+    }
+}
+
+/// Names that were met, each once.
+#[derive(Debug, Default)]
+struct Names(FxHashSet<Rc<str>>);
+
+impl Names {
+    fn get(&mut self, name: &str) -> Rc<str> {
+        if let Some(known) = self.0.get(name) {
+            return known.clone();
+        }
+        let name: Rc<str> = name.into();
+        self.0.insert(name.clone());
+        name
     }
 }
 
@@ -417,7 +427,7 @@ struct Caller {
 }
 
 impl Caller {
-    fn actor(self, stream: Option<u64>, name: impl Into<String>) -> Actor {
-        Actor { stream, thread: self.thread, site: self.site, name: name.into(), graph: None }
+    fn actor(self, stream: Option<u64>, name: Name) -> Actor {
+        Actor { stream, thread: self.thread, site: self.site, name, graph: None }
     }
 }

@@ -1,5 +1,7 @@
 //! Vector clocks over strands: chains of operations of which each comes before the next.
 
+use smallvec::SmallVec;
+
 /// A chain: a stream, a path through a graph, or the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Strand(pub(crate) u32);
@@ -11,7 +13,7 @@ impl Strand {
 
 /// How many operations of each strand come before a moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Clock(Vec<u64>);
+pub(crate) struct Clock(SmallVec<[u64; 8]>);
 
 impl Clock {
     pub(crate) fn get(&self, strand: Strand) -> u64 {

@@ -1,5 +1,8 @@
 //! What the checker says: two actors, the same bytes, no order.
 
+use std::fmt;
+use std::rc::Rc;
+
 use standstill_findings::Rule;
 use standstill_trace::{Mode, Site};
 
@@ -40,6 +43,27 @@ impl From<Mode> for Deed {
     }
 }
 
+/// What kind of thing touched bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Name {
+    /// A kernel, by its name as the compiler wrote it.
+    Kernel(Rc<str>),
+    /// Anything else, in a noun.
+    Other(&'static str),
+    /// A function of CUDA, or an error, by its name.
+    Api(Rc<str>),
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Name::Kernel(name) => write!(f, "kernel `{name}`"),
+            Name::Other(noun) => f.write_str(noun),
+            Name::Api(name) => write!(f, "`{name}`"),
+        }
+    }
+}
+
 /// Who touched bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actor {
@@ -49,8 +73,8 @@ pub struct Actor {
     pub thread: u32,
     /// Where that call stands.
     pub site: Site,
-    /// What it is, in a noun: «kernel `scale`», «copy», «the host».
-    pub name: String,
+    /// What it is.
+    pub name: Name,
     /// The launch of the graph that it is a node of.
     pub graph: Option<u64>,
 }

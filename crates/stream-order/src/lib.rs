@@ -18,5 +18,5 @@ mod rules;
 
 pub use check::{Check, Coverage};
 pub use completion::{Completion, completion};
-pub use conflict::{Actor, Conflict, Deed};
+pub use conflict::{Actor, Conflict, Deed, Name};
 pub use report::{Place, Places, findings};

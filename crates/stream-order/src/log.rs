@@ -58,6 +58,10 @@ impl Log {
         self.waits.remove(&stream);
     }
 
+    pub(crate) fn forget_event(&mut self, event: u64) {
+        self.records.remove(&event);
+    }
+
     /// Waits of a stream before an operation, the most recent first.
     pub(crate) fn waits(&self, stream: u64, before: Operation) -> impl Iterator<Item = &Waited> {
         let all = self.waits.get(&stream).into_iter().flatten().rev();

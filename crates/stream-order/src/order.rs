@@ -244,6 +244,10 @@ impl Order {
         self.put(stream, before)
     }
 
+    pub(crate) fn destroy_event(&mut self, event: u64) {
+        self.events.remove(&event);
+    }
+
     /// The most recent record of an event.
     pub(crate) fn recorded(&self, event: u64) -> Option<&Recorded> {
         self.events.get(&event)

@@ -3,7 +3,7 @@
 use standstill_findings::{Finding, Known, PlatformRow, Rule, Severity, Span};
 use standstill_trace::Site;
 
-use crate::conflict::{Actor, Conflict, Deed};
+use crate::conflict::{Actor, Conflict, Deed, Name};
 
 /// A line of the program's source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +28,11 @@ pub fn findings(conflicts: &[Conflict], places: &dyn Places) -> Vec<Finding> {
 
 fn finding(conflict: &Conflict, places: &dyn Places) -> Finding {
     let ((earlier, first), (later, second)) = (&conflict.earlier, &conflict.later);
-    let kernel = [later, earlier].into_iter().find_map(|actor| actor.name.strip_prefix("kernel `"));
-    let kernel = kernel.map(|name| name.trim_end_matches('`').to_owned()).unwrap_or_default();
+    let kernel = [later, earlier].into_iter().find_map(|actor| match &actor.name {
+        Name::Kernel(name) => Some(name.to_string()),
+        _ => None,
+    });
+    let kernel = kernel.unwrap_or_default();
     let mut finding = Finding::new(conflict.rule, kernel, message(conflict));
     finding.help = help(conflict, places);
     finding.platforms = PlatformRow::default();
@@ -86,7 +89,7 @@ fn who(actor: &Actor) -> String {
     match actor.stream {
         Some(0) => format!("the {} on the default stream", actor.name),
         Some(stream) => format!("the {} on stream {stream}", actor.name),
-        None => actor.name.clone(),
+        None => actor.name.to_string(),
     }
 }
 

@@ -109,6 +109,11 @@ pub enum Call {
         /// The event.
         event: u64,
     },
+    /// An event is destroyed; waits for it that were made stay as they are.
+    DestroyEvent {
+        /// The event.
+        event: u64,
+    },
     /// The call returned after this was done, or said that it is done.
     Synchronise(Target),
     /// A question was answered with «not yet».
