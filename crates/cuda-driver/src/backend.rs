@@ -1,6 +1,7 @@
 //! What carries operations out: the seam between the order of operations and a device.
 
 use standstill_findings::Finding;
+use standstill_trace::Access;
 
 use crate::call_site::CallSite;
 use crate::image::Image;
@@ -99,6 +100,11 @@ pub trait Run: Send {
     /// Where its threads met, when that is asked for: image, function and position.
     fn contended(&mut self) -> Vec<(usize, u32, u32)> {
         Vec::new()
+    }
+
+    /// The bytes of global memory that it has touched; `None` when that was not watched.
+    fn reach(&self) -> Option<Vec<Access>> {
+        None
     }
 }
 

@@ -1,31 +1,30 @@
 //! Carrying out operations: a thread of its own runs what is ready, while the program's threads go on.
 
 mod device;
+mod submit;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::backend::Backend;
+use crate::call_site::CallSite;
 use crate::card::Card;
 use crate::host;
 use crate::journal::{Journal, LaunchRecord, Record};
-use crate::operation::{EventId, HostCall, Launch, OperationId, StreamId, Work};
+use crate::operation::{EventId, HostCall, Launch, OperationId, StreamId};
 use crate::queue::{Queue, StreamKind};
+use crate::recorder::{self, Recorder};
 use crate::status::Status;
 
-/// Is told of every operation as it is submitted.
-pub trait Observer: Send + Sync {
-    /// `work` was submitted to `stream` by the calling thread.
-    fn submitted(&self, operation: OperationId, stream: StreamId, work: &Work);
-}
+use standstill_trace::{Call, Target};
 
 /// A device with its streams. It lives as long as the process: programs call it while they end.
 pub struct Machine {
     backend: Box<dyn Backend>,
     card: Card,
     journal: Journal,
-    observer: Option<Box<dyn Observer>>,
+    recorder: Option<Recorder>,
     process: u32,
     state: Mutex<State>,
     /// The device thread and the thread of host functions wait for work here.
@@ -58,6 +57,8 @@ struct State {
     launches: u64,
     operations: u64,
     seen: HashSet<LaunchRecord>,
+    /// The most recent launch of each executable graph.
+    executed: HashMap<u64, OperationId>,
     next_stream: u64,
     next_event: u64,
     /// When a thread of the program last called, or came back from waiting.
@@ -85,7 +86,7 @@ impl Machine {
             backend,
             card,
             journal,
-            observer: None,
+            recorder: Recorder::from_environment(),
             process,
             state: Mutex::default(),
             work: Condvar::new(),
@@ -139,12 +140,30 @@ impl Machine {
         self.lock().broken
     }
 
+    /// Writes down a call of the program, where that is wanted.
+    pub fn note(&self, call: impl FnOnce() -> Call) {
+        self.note_at(self.site(), call);
+    }
+
+    fn note_at(&self, site: CallSite, call: impl FnOnce() -> Call) {
+        if let Some(recorder) = &self.recorder {
+            recorder.note(site, call());
+        }
+    }
+
+    /// Where the call that is under way came from, where calls are written down.
+    #[must_use]
+    pub fn site(&self) -> CallSite {
+        self.recorder.as_ref().map(|_| CallSite::here()).unwrap_or_default()
+    }
+
     /// Makes a stream.
     pub fn create_stream(&self, kind: StreamKind) -> StreamId {
         let mut state = self.lock();
         state.next_stream += 1;
         let id = StreamId(state.next_stream);
         state.queue.add_stream(id, kind);
+        self.note(|| Call::CreateStream { stream: id.0, kind: recorder::kind(kind) });
         id
     }
 
@@ -164,6 +183,7 @@ impl Machine {
             return Err(Status::InvalidResourceHandle);
         }
         state.queue.remove_stream(id);
+        self.note(|| Call::DestroyStream { stream: id.0 });
         Ok(())
     }
 
@@ -179,85 +199,7 @@ impl Machine {
         let mut state = self.lock();
         state.queue.remove_event(id);
         state.times.remove(&id);
-    }
-
-    /// Submits an operation to a stream.
-    ///
-    /// # Errors
-    /// When there is no such stream, or the device is broken.
-    pub fn submit(&self, stream: StreamId, work: Work) -> Result<OperationId, Status> {
-        self.add(stream, work, |queue, work| match work {
-            Work::Record(event) => queue.record(event, stream),
-            other => queue.submit(stream, other),
-        })
-    }
-
-    /// Submits an operation behind exactly these; the stream does not advance.
-    ///
-    /// # Errors
-    /// As [`Machine::submit`].
-    pub fn submit_after(
-        &self,
-        stream: StreamId,
-        work: Work,
-        before: &[OperationId],
-    ) -> Result<OperationId, Status> {
-        self.add(stream, work, |queue, work| {
-            let event = match work {
-                Work::Record(event) => Some(event),
-                _ => None,
-            };
-            let id = queue.submit_after(stream, work, before.iter().copied());
-            if let Some(event) = event {
-                queue.set_record(event, id);
-            }
-            id
-        })
-    }
-
-    /// Makes what comes next in the stream wait for these operations.
-    ///
-    /// # Errors
-    /// As [`Machine::submit`].
-    pub fn join(&self, stream: StreamId, others: &[OperationId]) -> Result<OperationId, Status> {
-        self.add(stream, Work::Order, |queue, _| queue.join(stream, others.iter().copied()))
-    }
-
-    /// Makes a stream wait for an event's most recent record.
-    ///
-    /// # Errors
-    /// As [`Machine::submit`].
-    pub fn wait_event(&self, stream: StreamId, event: EventId) -> Result<OperationId, Status> {
-        self.add(stream, Work::Order, |queue, _| queue.wait(stream, event))
-    }
-
-    fn add(
-        &self,
-        stream: StreamId,
-        work: Work,
-        insert: impl FnOnce(&mut Queue, Work) -> OperationId,
-    ) -> Result<OperationId, Status> {
-        let mut state = self.lock();
-        if let Some(status) = state.broken {
-            return Err(status);
-        }
-        if !state.queue.has_stream(stream) {
-            return Err(Status::InvalidResourceHandle);
-        }
-        let observed = self.observer.as_ref().map(|_| work.clone());
-        state.operations += 1;
-        if let Work::Launch(launch) = &work {
-            state.launches += 1;
-            self.note_launch(&mut state, launch);
-        }
-        let id = insert(&mut state.queue, work);
-        state.active = Some(Instant::now());
-        drop(state);
-        if let (Some(observer), Some(work)) = (&self.observer, observed) {
-            observer.submitted(id, stream, &work);
-        }
-        self.work.notify_all();
-        Ok(id)
+        self.note(|| Call::DestroyEvent { event: id.0 });
     }
 
     /// Tells the journal of launches that are new.
@@ -305,6 +247,16 @@ impl Machine {
             Some(id) => self.wait_until(Until::AllBefore(id)),
             None => self.broken().map_or(Ok(()), Err),
         }
+    }
+
+    /// Waits until everything that was submitted is done, as a call of the program that is there to wait.
+    ///
+    /// # Errors
+    /// The error that has broken the device.
+    pub fn synchronise(&self) -> Result<(), Status> {
+        self.wait_all()?;
+        self.note(|| Call::Synchronise(Target::Device));
+        Ok(())
     }
 
     /// Waits until everything in a stream is done, which for the legacy default stream includes what it is

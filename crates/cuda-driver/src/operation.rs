@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use standstill_trace::Copied;
+
 use crate::call_site::CallSite;
 use crate::image::Kernel;
 
@@ -85,6 +87,8 @@ pub struct Copy {
     pub height: u64,
     /// Slices.
     pub depth: u64,
+    /// Which call asked for it, and between what.
+    pub copied: Copied,
 }
 
 /// One side of a copy.
@@ -128,6 +132,8 @@ pub struct Fill {
     pub height: u64,
     /// Bytes from one row to the next.
     pub pitch: u64,
+    /// Whether the call that asked for it returns only when it is done.
+    pub waits: bool,
 }
 
 /// A kernel with the shape and the arguments of one launch.

@@ -14,8 +14,18 @@ pub enum StreamKind {
     Legacy,
     /// Ordered with the legacy default stream both ways.
     Blocking,
+    /// A host thread's own default stream: ordered with it as a blocking one.
+    PerThread,
     /// Not ordered with it.
     NonBlocking,
+}
+
+impl StreamKind {
+    /// Whether the legacy default stream waits for it and is waited for by it.
+    #[must_use]
+    pub fn is_blocking(self) -> bool {
+        matches!(self, StreamKind::Blocking | StreamKind::PerThread)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -127,14 +137,7 @@ impl Queue {
         id
     }
 
-    /// Records an event in a stream. From now on waiting for the event means this record.
-    pub fn record(&mut self, event: EventId, stream: StreamId) -> OperationId {
-        let id = self.submit(stream, Work::Record(event));
-        self.records.insert(event, id);
-        id
-    }
-
-    /// Takes an operation that was added otherwise as the event's most recent record.
+    /// Takes an operation as the event's most recent record: from now on waiting for the event means it.
     pub fn set_record(&mut self, event: EventId, operation: OperationId) {
         self.records.insert(event, operation);
     }
@@ -235,11 +238,11 @@ impl Queue {
         let mut before: BTreeSet<OperationId> = last(own).into_iter().collect();
         match own.kind {
             StreamKind::NonBlocking => {}
-            StreamKind::Blocking => {
+            StreamKind::Blocking | StreamKind::PerThread => {
                 before.extend(self.streams.get(&StreamId::LEGACY).and_then(last));
             }
             StreamKind::Legacy => {
-                let blocking = self.streams.values().filter(|s| s.kind == StreamKind::Blocking);
+                let blocking = self.streams.values().filter(|s| s.kind.is_blocking());
                 before.extend(blocking.filter_map(last));
             }
         }
@@ -328,11 +331,13 @@ mod tests {
         queue.wait(B, EVENT);
         assert_eq!(ready(&queue), [1], "never recorded: no order");
         queue.submit(A, Work::Order);
-        let record = queue.record(EVENT, A);
+        let record = queue.submit(A, Work::Record(EVENT));
+        queue.set_record(EVENT, record);
         queue.wait(B, EVENT);
         queue.complete(OperationId(1));
         assert_eq!(ready(&queue), [2]);
-        queue.record(EVENT, A);
+        let again = queue.submit(A, Work::Record(EVENT));
+        queue.set_record(EVENT, again);
         queue.complete(OperationId(2));
         queue.complete(record);
         assert_eq!(ready(&queue), [4, 5], "the wait names the first record");

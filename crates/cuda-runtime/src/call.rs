@@ -1,24 +1,37 @@
 //! The way in for every exported function: CUDA's error state, and no panic out.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use standstill_cuda_driver::{Status, in_host_call};
+use standstill_cuda_driver::{CallSite, Status, in_host_call, status};
+use standstill_trace::Call;
 
 use crate::runtime::runtime;
 
 thread_local! {
     /// The last error of this thread (CUDA Runtime API, «Error Handling»).
     static LAST: Cell<i32> = const { Cell::new(0) };
+    /// The launch whose error nobody has asked for yet.
+    static UNSEEN: RefCell<Option<Unseen>> = const { RefCell::new(None) };
+}
+
+/// A launch that was refused.
+struct Unseen {
+    site: CallSite,
+    kernel: String,
+    status: Status,
+    /// Whether another launch was taken since.
+    followed: bool,
 }
 
 pub type Result<T = ()> = std::result::Result<T, Status>;
 
 /// Runs the body of an exported function that needs the device.
-pub fn enter(body: impl FnOnce() -> Result) -> c_int {
+pub fn enter(name: &str, body: impl FnOnce() -> Result) -> c_int {
     finish(|| {
         if in_host_call() {
+            runtime().machine()?.note(|| Call::CalledInHostFunction { function: name.to_owned() });
             return Err(Status::NotPermitted);
         }
         match runtime().broken() {
@@ -29,7 +42,7 @@ pub fn enter(body: impl FnOnce() -> Result) -> c_int {
 }
 
 /// Runs the body of an exported function that also answers when the device is broken.
-pub fn enter_always(body: impl FnOnce() -> Result) -> c_int {
+pub fn enter_always(_name: &str, body: impl FnOnce() -> Result) -> c_int {
     finish(body)
 }
 
@@ -44,12 +57,37 @@ fn finish(body: impl FnOnce() -> Result) -> c_int {
     status.code()
 }
 
+/// A launch was refused: the syntax of launches hands its error to nobody.
+pub fn launch_refused(kernel: String, status: Status) {
+    let site = runtime().machine().map(|machine| machine.site()).unwrap_or_default();
+    UNSEEN.replace(Some(Unseen { site, kernel, status, followed: false }));
+}
+
+/// A launch was taken.
+pub fn launch_taken() {
+    UNSEEN.with_borrow_mut(|unseen| {
+        if let Some(unseen) = unseen {
+            unseen.followed = true;
+        }
+    });
+}
+
 /// The last error; takes it when asked to.
 pub fn last(take: bool) -> i32 {
     if let Some(status) = runtime().broken() {
         return status.code();
     }
-    if take { LAST.replace(0) } else { LAST.get() }
+    let code = if take { LAST.replace(0) } else { LAST.get() };
+    if let Some(unseen) = UNSEEN.take().filter(|unseen| unseen.followed && unseen.status.code() == code)
+        && let Ok(machine) = runtime().machine()
+    {
+        machine.note(|| Call::Surfaced {
+            error: status::name(code).trim_end_matches('\0').to_owned(),
+            cause: unseen.site.number() as u32,
+            what: unseen.kernel,
+        });
+    }
+    code
 }
 
 /// Exports functions that take no stream.
@@ -57,7 +95,7 @@ macro_rules! export {
     ($($enter:ident fn $name:ident($($argument:ident: $ty:ty),* $(,)?) $body:block)*) => {$(
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $ty),*) -> std::ffi::c_int {
-            crate::call::$enter(|| $body)
+            crate::call::$enter(stringify!($name), || $body)
         }
     )*};
 }
@@ -69,13 +107,13 @@ macro_rules! export_both {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $ty),*) -> std::ffi::c_int {
             let $default = crate::streams::Default::Legacy;
-            crate::call::enter(|| $body)
+            crate::call::enter(stringify!($name), || $body)
         }
 
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $other($($argument: $ty),*) -> std::ffi::c_int {
             let $default = crate::streams::Default::PerThread;
-            crate::call::enter(|| $body)
+            crate::call::enter(stringify!($name), || $body)
         }
     )*};
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use standstill_cuda_driver::operation::{Copy, Fill, Memory, Place, StreamId, Work};
 use standstill_cuda_driver::{Status, host};
+use standstill_trace::Copied;
 
 use crate::address_space::{Classified, Kind, classify};
 use crate::call::{Result, export_both};
@@ -70,7 +71,18 @@ fn span(side: Side, request: &Request) -> u64 {
     request.width.saturating_add(rows).saturating_add(slices)
 }
 
-/// Checks a copy; `None` when there is nothing to copy.
+/// The kind of memory that decides how far a copy is when its call returns.
+fn kind_of(kind: Option<Kind>) -> standstill_trace::Memory {
+    use standstill_trace::Memory as Traced;
+    match kind {
+        None => Traced::Pageable,
+        Some(Kind::Pinned(_) | Kind::Registered(_)) => Traced::Pinned,
+        Some(Kind::Managed) => Traced::Managed,
+        Some(Kind::Device | Kind::Pool(_)) => Traced::Device,
+    }
+}
+
+/// Checks a copy that an asynchronous call asks for; `None` when there is nothing to copy.
 ///
 /// # Errors
 /// For a direction that is none, a pitch smaller than a row, and addresses that are not where the direction says.
@@ -113,6 +125,7 @@ pub fn prepare(request: &Request) -> Result<Option<Prepared>> {
         width: request.width,
         height: request.height,
         depth: request.depth,
+        copied: Copied { asynchronous: true, from: kind_of(from.kind), to: kind_of(to.kind) },
     };
     Ok(Some(Prepared { copy, to: to.kind, from: from.kind }))
 }
@@ -121,7 +134,8 @@ pub fn prepare(request: &Request) -> Result<Option<Prepared>> {
 fn synchronous(request: &Request, default: Default) -> Result {
     let stream = default_stream(default)?;
     graphs::refuse_capture(stream)?;
-    let Some(prepared) = prepare(request)? else { return Ok(()) };
+    let Some(mut prepared) = prepare(request)? else { return Ok(()) };
+    prepared.copy.copied.asynchronous = false;
     let within_device = !Prepared::is_host(prepared.to) && !Prepared::is_host(prepared.from);
     if within_device {
         enqueue(stream, Work::Copy(prepared.copy)).map(|_| ())
@@ -288,7 +302,9 @@ pub fn fill(
     let kind = found.kind.ok_or(Status::InvalidValue)?;
     let pattern = value.to_le_bytes();
     let memory = found.memory;
-    Ok(Some((Fill { memory, address, pattern, element, width, height, pitch: pitch as u64 }, kind.is_host())))
+    let pitch = pitch as u64;
+    let fill = Fill { memory, address, pattern, element, width, height, pitch, waits: false };
+    Ok(Some((fill, kind.is_host())))
 }
 
 fn set(
@@ -300,10 +316,11 @@ fn set(
     stream: StreamId,
     waits: bool,
 ) -> Result {
-    let Some((made, host)) = fill(pointer, pitch, value as u32 & 0xff, 1, width, height)? else {
+    let Some((mut made, host)) = fill(pointer, pitch, value as u32 & 0xff, 1, width, height)? else {
         return Ok(());
     };
     if waits && host {
+        made.waits = true;
         return enqueue_and_wait(stream, Work::Fill(made));
     }
     if waits {

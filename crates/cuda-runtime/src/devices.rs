@@ -105,10 +105,10 @@ export! {
 
     enter fn cudaDeviceSynchronize() {
         graphs::refuse_any_capture()?;
-        runtime().machine()?.wait_all()
+        runtime().machine()?.synchronise()
     }
 
-    enter fn cudaThreadSynchronize() { runtime().machine()?.wait_all() }
+    enter fn cudaThreadSynchronize() { runtime().machine()?.synchronise() }
 
     enter_always fn cudaDeviceReset() {
         let machine = runtime().machine()?;

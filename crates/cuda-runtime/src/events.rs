@@ -2,6 +2,7 @@
 
 use standstill_cuda_driver::Status;
 use standstill_cuda_driver::operation::{EventId, Work};
+use standstill_trace::{Call, Target};
 
 use crate::call::{Result, export, export_both, put};
 use crate::graphs;
@@ -54,10 +55,11 @@ export! {
     enter fn cudaEventQuery(handle: EventHandle) {
         let id = event(handle)?;
         graphs::refuse_captured_event(id)?;
-        match runtime().machine()?.pending_record(id) {
-            Some(_) => Err(Status::NotReady),
-            None => Ok(()),
-        }
+        let machine = runtime().machine()?;
+        let pending = machine.pending_record(id).is_some();
+        let target = Target::Event(id.0);
+        machine.note(|| if pending { Call::NotReady(target) } else { Call::Synchronise(target) });
+        if pending { Err(Status::NotReady) } else { Ok(()) }
     }
 
     enter fn cudaEventSynchronize(handle: EventHandle) {
@@ -65,7 +67,9 @@ export! {
         graphs::refuse_captured_event(id)?;
         let machine = runtime().machine()?;
         // An event that was never recorded is passed at once.
-        machine.pending_record(id).map_or(Ok(()), |record| machine.wait(record))
+        machine.pending_record(id).map_or(Ok(()), |record| machine.wait(record))?;
+        machine.note(|| Call::Synchronise(Target::Event(id.0)));
+        Ok(())
     }
 
     enter fn cudaEventElapsedTime(milliseconds: *mut f32, start: EventHandle, end: EventHandle) {

@@ -6,8 +6,8 @@ mod execute;
 
 use std::collections::{BTreeMap, HashMap};
 
-use standstill_cuda_driver::Status;
 use standstill_cuda_driver::operation::{EventId, StreamId, Work};
+use standstill_cuda_driver::{CallSite, Status};
 
 use crate::call::Result;
 use crate::handles::{Kind, decode};
@@ -44,6 +44,8 @@ struct Node {
     /// What comes before.
     after: Vec<u64>,
     enabled: bool,
+    /// The call that added it.
+    site: CallSite,
 }
 
 /// What a node does.
@@ -112,7 +114,8 @@ impl Graphs {
         if after.iter().any(|node| !entry.nodes.contains_key(node)) {
             return Err(Status::InvalidValue);
         }
-        entry.nodes.insert(number, Node { content, after, enabled: true });
+        let site = runtime().machine()?.site();
+        entry.nodes.insert(number, Node { content, after, enabled: true, site });
         self.nodes.insert(number, graph);
         Ok(number)
     }
@@ -169,6 +172,7 @@ mod tests {
             content: Content::Work(Work::Order),
             after: after.to_vec(),
             enabled: true,
+            site: CallSite::default(),
         };
         let mut graph = Graph::default();
         graph.nodes.insert(1, node(&[3]));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use standstill_cuda_driver::operation::{Launch, Work};
 use standstill_cuda_driver::{Card, Kernel, Status};
 
-use crate::call::{Result, export_both, get};
+use crate::call::{Result, export_both, get, launch_refused, launch_taken};
 use crate::layout::{
     ATTRIBUTE_CLUSTER, ATTRIBUTE_COOPERATIVE, ConstPointer, Dim3, LaunchAttribute, LaunchConfig, Pointer,
     StreamHandle,
@@ -149,8 +149,16 @@ fn launch(
 ) -> Result {
     let stream = resolve(stream, default)?;
     // SAFETY: the program vouches for its arguments, as the CUDA Runtime API asks.
-    let launch = unsafe { prepare(function, wish, arguments)? };
-    enqueue(stream, Work::Launch(Arc::new(launch))).map(|_| ())
+    let launched = unsafe { prepare(function, wish, arguments) }
+        .and_then(|launch| enqueue(stream, Work::Launch(Arc::new(launch))).map(|_| ()));
+    match launched {
+        Ok(()) => launch_taken(),
+        Err(status) => {
+            let kernel = runtime().registrations.lock().kernel(function).map(|kernel| kernel.name.clone());
+            launch_refused(kernel.unwrap_or_default(), status);
+        }
+    }
+    launched
 }
 
 /// What a launch's attributes ask for (`cudaLaunchAttribute`); those that only steer caches and priorities are

@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 
 use standstill_cuda_driver::{CallSite, Status};
+use standstill_trace::{Allocation as Traced, Call};
 
 use crate::address_space::{Allocation, Kind};
 use crate::call::{Result, export, get, put};
@@ -21,8 +22,23 @@ const REGISTER_FLAGS: u32 = 0x1f;
 pub fn allocate(bytes: u64, kind: Kind) -> Result<u64> {
     let site = CallSite::here();
     let address = runtime().machine()?.backend().allocate(bytes, site)?;
-    runtime().addresses.lock().add(Allocation { address, bytes, kind, site });
+    remember(Allocation { address, bytes, kind, site })?;
     Ok(address)
+}
+
+/// Takes an allocation into the table, and writes it down. Memory of a pool is written down by its operation.
+fn remember(allocation: Allocation) -> Result {
+    let Allocation { address, bytes, kind, .. } = allocation;
+    runtime().addresses.lock().add(allocation);
+    let kind = match kind {
+        Kind::Device => Traced::Device,
+        Kind::Managed => Traced::Managed,
+        Kind::Pinned(_) => Traced::Pinned,
+        Kind::Registered(_) => Traced::Registered,
+        Kind::Pool(_) => return Ok(()),
+    };
+    runtime().machine()?.note(|| Call::Allocate { address, bytes, kind });
+    Ok(())
 }
 
 /// Pages of the host that kernels reach at the same address, for a call of the program.
@@ -51,13 +67,14 @@ pub fn allocate_host(bytes: usize, kind: Kind, site: CallSite) -> Result<u64> {
         return Err(status);
     }
     let address = base.expose_provenance() as u64;
-    runtime().addresses.lock().add(Allocation { address, bytes: bytes as u64, kind, site });
+    remember(Allocation { address, bytes: bytes as u64, kind, site })?;
     Ok(address)
 }
 
 /// Gives host pages back when nothing that was submitted can use them any more.
 fn free_host(allocation: Allocation) -> Result {
     let machine = runtime().machine()?;
+    machine.note(|| Call::Free { address: allocation.address });
     machine.wait_all()?;
     let site = CallSite::here();
     machine.backend().unmap_host(allocation.address, site)?;
@@ -79,6 +96,7 @@ fn free(pointer: Pointer) -> Result {
     match found {
         Some(found) if matches!(found.kind, Kind::Device | Kind::Pool(_)) => {
             let machine = runtime().machine()?;
+            machine.note(|| Call::Free { address: found.address });
             machine.wait_all()?;
             let site = CallSite::here();
             runtime().addresses.lock().remove(found.address, site);
@@ -192,8 +210,7 @@ export! {
             runtime().machine()?.share_with_others();
         }
         let kind = Kind::Registered(flags);
-        runtime().addresses.lock().add(Allocation { address, bytes: bytes as u64, kind, site });
-        Ok(())
+        remember(Allocation { address, bytes: bytes as u64, kind, site })
     }
 
     enter fn cudaHostUnregister(pointer: Pointer) {
@@ -201,6 +218,7 @@ export! {
         match found {
             Some(Allocation { address, kind: Kind::Registered(_), .. }) => {
                 let machine = runtime().machine()?;
+                machine.note(|| Call::Free { address });
                 machine.wait_all()?;
                 let site = CallSite::here();
                 runtime().addresses.lock().remove(address, site);

@@ -6,6 +6,7 @@ use std::ffi::c_int;
 
 use standstill_cuda_driver::operation::{EventId, HostCall, OperationId, StreamId, Work};
 use standstill_cuda_driver::{Status, StreamKind};
+use standstill_trace::{Call, Target};
 
 use crate::call::{Result, export, export_both, put};
 use crate::graphs;
@@ -66,7 +67,7 @@ fn own() -> Result<StreamId> {
     if let Some(own) = OWN.get() {
         return Ok(own);
     }
-    let made = runtime().machine()?.create_stream(StreamKind::Blocking);
+    let made = runtime().machine()?.create_stream(StreamKind::PerThread);
     OWN.set(Some(made));
     Ok(made)
 }
@@ -180,13 +181,20 @@ export_both! {
     fn cudaStreamSynchronize / cudaStreamSynchronize_ptsz(stream: StreamHandle) [default] {
         let id = resolve(stream, default)?;
         graphs::refuse_capture(id)?;
-        runtime().machine()?.wait_stream(id)
+        let machine = runtime().machine()?;
+        machine.wait_stream(id)?;
+        machine.note(|| Call::Synchronise(Target::Stream(id.0)));
+        Ok(())
     }
 
     fn cudaStreamQuery / cudaStreamQuery_ptsz(stream: StreamHandle) [default] {
         let id = resolve(stream, default)?;
         graphs::refuse_capture(id)?;
-        if runtime().machine()?.is_idle(id)? { Ok(()) } else { Err(Status::NotReady) }
+        let machine = runtime().machine()?;
+        let idle = machine.is_idle(id)?;
+        let target = Target::Stream(id.0);
+        machine.note(|| if idle { Call::Synchronise(target) } else { Call::NotReady(target) });
+        if idle { Ok(()) } else { Err(Status::NotReady) }
     }
 
     fn cudaStreamGetFlags / cudaStreamGetFlags_ptsz(stream: StreamHandle, flags: *mut u32) [default] {

@@ -13,7 +13,7 @@ use crate::runtime::runtime;
 pub fn refuse(name: &'static str) -> c_int {
     static TOLD: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
     let first = TOLD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(name);
-    enter_always(|| {
+    enter_always(name, || {
         if first {
             runtime().tell(format!(
                 "{name} is not provided by the software GPU; the program is told that it is not supported"

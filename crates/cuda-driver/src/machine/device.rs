@@ -5,9 +5,11 @@ use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use standstill_findings::Finding;
+use standstill_trace::Call;
 
 use super::{IN_HOST_CALL, Machine, State};
 use crate::backend::{Failure, Run, Step};
+use crate::call_site::CallSite;
 use crate::host::{self, Others};
 use crate::journal::Record;
 use crate::operation::{OperationId, Work};
@@ -136,6 +138,9 @@ impl Machine {
                 Step::Finished => {
                     moved = true;
                     let id = *id;
+                    if let Some(accesses) = run.reach() {
+                        self.note_at(CallSite::default(), || Call::Reach { operation: id.0, accesses });
+                    }
                     drop(runs.remove(index));
                     self.complete(id);
                 }
@@ -277,6 +282,7 @@ impl Machine {
                 host::call(call);
             }
             self.lock().host_call_runs = false;
+            self.note_at(CallSite::default(), || Call::Reach { operation: id.0, accesses: Vec::new() });
             self.complete(id);
         }
     }

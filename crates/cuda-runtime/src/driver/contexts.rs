@@ -25,7 +25,7 @@ macro_rules! export_driver {
     ($(fn $name:ident($($argument:ident: $ty:ty),* $(,)?) $body:block)*) => {$(
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $ty),*) -> std::ffi::c_int {
-            crate::driver::result(crate::call::enter(|| $body))
+            crate::driver::result(crate::call::enter(stringify!($name), || $body))
         }
     )*};
 }
@@ -200,7 +200,7 @@ export_driver! {
 
     fn cuCtxSynchronize() {
         crate::graphs::refuse_any_capture()?;
-        runtime().machine()?.wait_all()
+        runtime().machine()?.synchronise()
     }
 
     fn cuCtxSetLimit(limit: c_int, value: usize) {

@@ -41,7 +41,8 @@ forward! {
 /// Fills `count` elements.
 fn set(to: ConstPointer, value: u32, element: u64, count: usize, stream: Option<StreamHandle>) -> Result {
     let width = (count as u64).checked_mul(element).ok_or(Status::InvalidValue)?;
-    let Some((made, host)) = fill(to, width as usize, value, element, width, 1)? else { return Ok(()) };
+    let Some((mut made, host)) = fill(to, width as usize, value, element, width, 1)? else { return Ok(()) };
+    made.waits = host && stream.is_none();
     match stream {
         Some(stream) => enqueue(resolve(stream, Default::Legacy)?, Work::Fill(made)).map(|_| ()),
         None if host => enqueue_and_wait(default_stream(Default::Legacy)?, Work::Fill(made)),

@@ -50,7 +50,7 @@ pub fn capture(stream: StreamId, work: Work) -> Result<Option<Work>> {
 /// The legacy default stream would wait for every captured blocking stream.
 fn refuse_legacy(graphs: &mut Graphs) -> Result {
     let machine = runtime().machine()?;
-    let blocking = |stream: &StreamId| machine.stream_kind(*stream) == Some(StreamKind::Blocking);
+    let blocking = |stream: &StreamId| machine.stream_kind(*stream).is_some_and(StreamKind::is_blocking);
     let captured = graphs.captures.iter().find(|(stream, _)| blocking(stream));
     if let Some(sequence) = captured.map(|(_, capture)| capture.sequence) {
         graphs.invalidate(sequence);

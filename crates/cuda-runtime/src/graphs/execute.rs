@@ -26,8 +26,13 @@ fn instantiate(exec: *mut ExecHandle, handle: GraphHandle) -> Result {
     unsafe { put(exec, encode(Kind::Exec, number)) }
 }
 
-/// Submits the nodes of a graph behind `before`; gives the operations that nothing in it comes behind.
-fn submit(graph: &Graph, stream: StreamId, before: &[OperationId]) -> Result<Vec<OperationId>> {
+/// Submits the nodes of a launched graph behind `before`; gives the operations that nothing in it comes behind.
+fn submit(
+    graph: &Graph,
+    stream: StreamId,
+    launch: OperationId,
+    before: &[OperationId],
+) -> Result<Vec<OperationId>> {
     let machine = runtime().machine()?;
     let mut ends: HashMap<u64, Vec<OperationId>> = HashMap::new();
     for number in graph.in_order().ok_or(Status::InvalidValue)? {
@@ -35,17 +40,17 @@ fn submit(graph: &Graph, stream: StreamId, before: &[OperationId]) -> Result<Vec
         let own: Vec<OperationId> =
             node.after.iter().filter_map(|n| ends.get(n)).flatten().copied().collect();
         let behind = if node.after.is_empty() { before } else { &own };
+        let put =
+            |work: Work, behind: &[OperationId]| machine.submit_node(stream, work, node.site, launch, behind);
         let end = match &node.content {
-            Content::Child(child) if node.enabled => submit(child, stream, behind)?,
-            Content::Work(work) if node.enabled => {
-                vec![machine.submit_after(stream, work.clone(), behind)?]
-            }
+            Content::Child(child) if node.enabled => submit(child, stream, launch, behind)?,
+            Content::Work(work) if node.enabled => vec![put(work.clone(), behind)?],
             Content::WaitEvent(event) if node.enabled => {
                 let record = machine.pending_record(*event);
                 let all: Vec<OperationId> = behind.iter().copied().chain(record).collect();
-                vec![machine.submit_after(stream, Work::Order, &all)?]
+                vec![put(Work::Order, &all)?]
             }
-            _ => vec![machine.submit_after(stream, Work::Order, behind)?],
+            _ => vec![put(Work::Order, behind)?],
         };
         ends.insert(number, end);
     }
@@ -55,14 +60,15 @@ fn submit(graph: &Graph, stream: StreamId, before: &[OperationId]) -> Result<Vec
 }
 
 fn launch(handle: ExecHandle, stream: StreamId) -> Result {
+    let number = decode(Kind::Exec, handle).map_err(|_| Status::InvalidValue)?;
     let graph = table().exec(handle)?.graph.clone();
     if is_capturing(stream) {
         return refuse_capture(stream);
     }
     let machine = runtime().machine()?;
-    let start = machine.submit(stream, Work::Order)?;
-    let ends = submit(&graph, stream, &[start])?;
-    machine.join(stream, &ends).map(|_| ())
+    let start = machine.launch_graph(stream, number)?;
+    let ends = submit(&graph, stream, start, &[start])?;
+    machine.end_graph(stream, number, start, &ends)
 }
 
 export_both! {
