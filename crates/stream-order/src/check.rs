@@ -175,7 +175,7 @@ impl Check {
                 let later = caller.actor(None, Name::Api(self.names.get(error)));
                 self.alone(Rule::UncheckedAsyncError, (earlier, Deed::Write), later);
             }
-            Call::NameSite { .. } | Call::NameObject { .. } | Call::NotReady(_) => {}
+            Call::NameSite { .. } | Call::NameObject { .. } | Call::PlaceSite { .. } | Call::NotReady(_) => {}
         }
         self.settle();
     }

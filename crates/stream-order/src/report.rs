@@ -1,6 +1,6 @@
 //! From pairs to findings: sentences, places and the line to add.
 
-use standstill_findings::{Finding, Known, PlatformRow, Rule, Severity, Span};
+use standstill_findings::{Finding, Known, Outcome, PlatformRow, Rule, Severity, Span};
 use standstill_trace::Site;
 
 use crate::conflict::{Actor, Conflict, Deed, Name};
@@ -35,7 +35,7 @@ fn finding(conflict: &Conflict, places: &dyn Places) -> Finding {
     let kernel = kernel.unwrap_or_default();
     let mut finding = Finding::new(conflict.rule, kernel, message(conflict));
     finding.help = help(conflict, places);
-    finding.platforms = PlatformRow::default();
+    finding.platforms = PlatformRow::everywhere(Outcome::WrongResult);
     let mut add = |site, label: String, primary| {
         let Some(Place { file, line }) = places.place(site) else { return };
         let span = Span { primary, ..Span::cause(file, line, 0, label) };

@@ -36,6 +36,15 @@ pub enum Call {
         /// Its path.
         path: String,
     },
+    /// Says where a site stands in the program's source, for readers that do not have the program.
+    PlaceSite {
+        /// The site.
+        site: Site,
+        /// The file as the compiler wrote it.
+        file: String,
+        /// The line, from 1.
+        line: u32,
+    },
     /// A stream is made, or one that always exists is used for the first time.
     CreateStream {
         /// Its number.

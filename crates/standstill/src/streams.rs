@@ -1,0 +1,139 @@
+//! `streams`: what the host operations of recorded runs break by their order.
+
+mod dump;
+mod places;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use standstill_findings::{Coverage, Finding};
+use standstill_report::{Input, InputError, Report, merge};
+use standstill_stream_order::{Check, findings};
+use standstill_trace::{Damage, Reader};
+
+use crate::args::{OutputArgs, VerdictArgs};
+use crate::check::{command_line, is_allowed};
+use crate::disk::DiskSources;
+use crate::exit;
+use crate::input::sha256;
+use crate::output::{self, print};
+use places::KnownPlaces;
+pub(crate) use places::Resolved;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 an input or the call is wrong, \
+                        3 not decided."
+)]
+pub(crate) struct StreamsArgs {
+    /// Traces that `standstill run --trace FILE` has written
+    #[arg(required = true, value_name = "TRACE")]
+    files: Vec<PathBuf>,
+    /// Show the records, a line each, and judge nothing
+    #[arg(long)]
+    dump: bool,
+
+    #[command(flatten)]
+    verdict: VerdictArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What a trace gave.
+#[derive(Debug, Default)]
+pub(crate) struct Judged {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) coverage: Coverage,
+    /// Operations of which it stayed unknown what they touch.
+    pub(crate) unknown: u64,
+    /// Why the trace could not be read to its end.
+    pub(crate) damage: Option<Damage>,
+    /// Where its sites stand in the source.
+    pub(crate) places: Vec<Resolved>,
+}
+
+/// Judges a trace, up to where it can be read.
+///
+/// # Errors
+/// When it is no trace.
+pub(crate) fn judge(bytes: &[u8]) -> Result<Judged, Damage> {
+    let (mut check, mut places, mut damage) = (Check::default(), KnownPlaces::default(), None);
+    for record in Reader::new(bytes)? {
+        match record {
+            Ok(record) => {
+                places.take(&record);
+                check.take(&record);
+            }
+            Err(found) => damage = Some(found),
+        }
+    }
+    let (conflicts, seen) = check.finish();
+    let findings = findings(&conflicts, &places);
+    let coverage = Coverage { operations: seen.operations, widened: seen.widened, ..Coverage::default() };
+    Ok(Judged { findings, coverage, unknown: seen.unknown, damage, places: places.resolved() })
+}
+
+/// Judges the traces and writes the report; gives the exit code.
+pub(crate) fn streams(arguments: &StreamsArgs) -> u8 {
+    if arguments.dump {
+        return dump_all(&arguments.files);
+    }
+    let allowed = arguments.verdict.allowed();
+    let sources = DiskSources::default();
+    let mut report = Report { fail_on: arguments.verdict.fail_on.severity(), ..Report::default() };
+    for path in &arguments.files {
+        let shown = path.display().to_string();
+        let judged = std::fs::read(path).map_err(|error| error.to_string()).and_then(|bytes| {
+            let judged = judge(&bytes).map_err(|damage| damage.to_string())?;
+            report.evidence.inputs.push(Input { path: shown.clone(), sha256: sha256(&bytes) });
+            Ok(judged)
+        });
+        let error = |message| InputError { file: shown.clone(), line: 0, column: 0, message };
+        let mut judged = match judged {
+            Ok(judged) => judged,
+            Err(message) => {
+                report.errors.push(error(message));
+                continue;
+            }
+        };
+        // What comes before a cut is judged; a program that was killed leaves one.
+        report.errors.extend(judged.damage.map(|damage| error(damage.to_string())));
+        let before = judged.findings.len();
+        judged.findings.retain(|finding| !is_allowed(finding, &allowed, &shown, &sources));
+        report.allowed += (before - judged.findings.len()) as u64;
+        report.findings.extend(merge(&shown, judged.findings));
+        report.coverage.add(judged.coverage);
+    }
+    report.evidence.command = command_line();
+    report.exit = i32::from(exit::code(&report, arguments.verdict.strict));
+    output::write(&report, &sources, &arguments.output)
+}
+
+fn dump_all(files: &[PathBuf]) -> u8 {
+    let mut exit = 0;
+    for path in files {
+        if let Err(message) = dump_file(path) {
+            output::fail(&format!("{}: {message}", path.display()));
+            exit = exit::BAD_INPUT;
+        }
+    }
+    exit
+}
+
+fn dump_file(path: &Path) -> Result<(), String> {
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    let mut places = KnownPlaces::default();
+    let mut text = String::new();
+    let mut damage = None;
+    for record in Reader::new(&bytes).map_err(|damage| damage.to_string())? {
+        match record {
+            Ok(record) => {
+                places.take(&record);
+                text.push_str(&dump::line(&record, &places));
+            }
+            Err(found) => damage = Some(found.to_string()),
+        }
+    }
+    print(&text);
+    damage.map_or(Ok(()), Err)
+}
