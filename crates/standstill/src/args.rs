@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Attach(Box<crate::attach::AttachArgs>),
     /// Explain CUDA core dumps: what every thread stood at, and who waits for whom
     Core(Box<crate::core::CoreArgs>),
+    /// Judge the order of what recorded runs asked of the GPU
+    Streams(Box<crate::streams::StreamsArgs>),
     /// Explain a rule: its shape, why it happens, and the right pattern
     Explain {
         /// The rule's code or name, such as E0009 or divergent-barrier

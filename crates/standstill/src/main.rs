@@ -6,6 +6,7 @@
 mod args;
 mod assume;
 mod attach;
+mod call_sites;
 mod check;
 mod comments;
 mod compile;
@@ -20,6 +21,7 @@ mod launch;
 mod output;
 mod run;
 mod slips;
+mod streams;
 mod unused;
 
 use std::process::ExitCode;
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         args::Command::Check(arguments) => check::check(&arguments),
         args::Command::Run(arguments) => run::run(&arguments),
         args::Command::Core(arguments) => core::core(&arguments),
+        args::Command::Streams(arguments) => streams::streams(&arguments),
         args::Command::Attach(arguments) => attach::attach(&arguments),
         args::Command::Explain { rule } => explain::explain(&rule),
         args::Command::Rules => explain::rules(),

@@ -9,7 +9,7 @@ use clap::Args;
 use standstill_findings::{Coverage, Finding};
 use standstill_report::{Input, InputError, Report, merge};
 use standstill_stream_order::{Check, findings};
-use standstill_trace::{Damage, Reader};
+use standstill_trace::{Call, Damage, Reader, Record, Writer};
 
 use crate::args::{OutputArgs, VerdictArgs};
 use crate::check::{command_line, is_allowed};
@@ -18,7 +18,7 @@ use crate::exit;
 use crate::input::sha256;
 use crate::output::{self, print};
 use places::KnownPlaces;
-pub(crate) use places::Resolved;
+use places::Resolved;
 
 #[derive(Debug, Args)]
 #[command(
@@ -71,6 +71,22 @@ pub(crate) fn judge(bytes: &[u8]) -> Result<Judged, Damage> {
     let findings = findings(&conflicts, &places);
     let coverage = Coverage { operations: seen.operations, widened: seen.widened, ..Coverage::default() };
     Ok(Judged { findings, coverage, unknown: seen.unknown, damage, places: places.resolved() })
+}
+
+/// A trace that also says where its sites stand in the source: it can be judged without the program.
+pub(crate) fn with_places_of(mut bytes: Vec<u8>, places: &[Resolved]) -> Vec<u8> {
+    // Behind a record that is cut short nothing could be read.
+    let whole = Reader::new(&bytes).is_ok_and(|mut reader| reader.all(|record| record.is_ok()));
+    if !whole {
+        return bytes;
+    }
+    for Resolved { site, file, line } in places {
+        let call = Call::PlaceSite { site: *site, file: file.clone(), line: *line };
+        let record = Record { thread: 0, site: 0, call };
+        // Memory takes whatever is written to it.
+        let _ = Writer::behind(&mut bytes).write(&record);
+    }
+    bytes
 }
 
 /// Judges the traces and writes the report; gives the exit code.

@@ -60,6 +60,11 @@ impl<W: Write> Writer<W> {
         Ok(Writer { into })
     }
 
+    /// Goes on with a trace that was begun.
+    pub fn behind(into: W) -> Writer<W> {
+        Writer { into }
+    }
+
     /// Adds a record, in one call of the writer behind it.
     ///
     /// # Errors

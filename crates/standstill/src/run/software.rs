@@ -15,6 +15,7 @@ use std::process::{Command, Stdio};
 
 use clap::{Args, ValueEnum};
 use standstill_cuda_driver::journal::{CARD, CONTENDED, FOLDER, PTX, RACES, SCHEDULE, SEED, STALE};
+use standstill_cuda_driver::recorder::RECORD;
 use standstill_cuda_driver::{DEFAULT_MODEL, Order};
 use standstill_findings::Rule;
 use standstill_kernel_ir::launch::Device as Model;
@@ -195,6 +196,7 @@ impl Prepared {
         // Where threads meet, and what they can know, is known only where races are looked for.
         let races = software.races == Switch::On || software.stale || round == Round::REHEARSAL;
         command.env(RACES, switch(races));
+        command.env(RECORD, switch(races && round != Round::REHEARSAL));
         command.env(STALE, switch(software.stale && round != Round::REHEARSAL));
         if let Some(contended) = contended {
             command.env(CONTENDED, contended);

@@ -79,7 +79,10 @@ fn work(work: &Work) -> String {
         }
         Work::Fill { accesses, .. } => format!("memset: {}", all(accesses)),
         Work::Kernel { name, accesses } => {
-            format!("kernel {name}{}", accesses.as_deref().map(|it| format!(": {}", all(it))).unwrap_or_default())
+            format!(
+                "kernel {name}{}",
+                accesses.as_deref().map(|it| format!(": {}", all(it))).unwrap_or_default()
+            )
         }
         Work::HostFunction { .. } => "host function".to_owned(),
         Work::Allocate { address, bytes } => format!("allocate {address:#x} +{bytes}"),

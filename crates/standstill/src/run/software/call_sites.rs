@@ -2,8 +2,10 @@
 
 use standstill_cuda_driver::HostFrame;
 use standstill_cuda_driver::journal::HostPlace;
-use standstill_findings::{Finding, Rule, Span, is_toolchain_file};
+use standstill_findings::{Finding, Rule, Span};
 use standstill_supervisor::{Frame, resolve};
+
+use crate::call_sites::is_own_line;
 
 /// Adds the calls that belong to a finding. `None` for a leak that no line of the program's own is known for: such are
 /// left by libraries, which may well keep what they have.
@@ -30,13 +32,6 @@ pub(super) fn with_places(mut finding: Finding, places: &[HostPlace]) -> Option<
         }
     }
     Some(finding)
-}
-
-fn is_own_line(frame: &Frame) -> bool {
-    frame.line > 0
-        && !frame.file.is_empty()
-        && !is_toolchain_file(&frame.file)
-        && !frame.file.contains("/include/c++/")
 }
 
 /// A call in words, where the line table does not say more.

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use standstill_cuda_driver::journal::{FILE, LaunchRecord, Record, read};
+use standstill_cuda_driver::recorder::SUFFIX;
 use standstill_findings::Finding;
 
 use super::call_sites::with_places;
+use crate::streams::{judge, with_places_of};
 
 /// All of it, for one run or several.
 #[derive(Debug, Default)]
@@ -18,6 +20,8 @@ pub(super) struct Told {
     pub(super) parked: Option<Finding>,
     /// Sentences for the user.
     pub(super) troubles: Vec<String>,
+    /// What each process asked of the device, with the places of its calls.
+    pub(super) traces: Vec<Vec<u8>>,
     /// PTX texts with the launches of their kernels.
     pub(super) modules: Vec<LaunchedModule>,
     pub(super) launches: u64,
@@ -33,6 +37,19 @@ pub(super) struct LaunchedModule {
 }
 
 impl Told {
+    /// Judges the order of what each process asked.
+    fn judge_traces(&mut self, folder: &Path) {
+        let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut files: Vec<_> = files.filter(|path| path.to_string_lossy().ends_with(SUFFIX)).collect();
+        files.sort();
+        for bytes in files.iter().filter_map(|path| std::fs::read(path).ok()) {
+            if let Ok(judged) = judge(&bytes) {
+                self.traces.push(with_places_of(bytes, &judged.places));
+                self.findings.extend(judged.findings);
+            }
+        }
+    }
+
     /// Reads the journal in a folder; without one the program told nothing.
     pub(super) fn read(folder: &Path) -> Told {
         let mut told = Told::default();
@@ -68,6 +85,7 @@ impl Told {
                 }
             }
         }
+        told.judge_traces(folder);
         // A program that was killed could not count.
         if !counted {
             told.launches = seen;
