@@ -4,10 +4,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use standstill_device_sim::{
-    Device, DeviceSink, Grid, LaunchError, LaunchRequest, MemoryError, Module, Progress, Schedule,
+    Device, DeviceSink, Grid, LaunchError, LaunchRequest, MemoryError, Module, Progress, Schedule, Touched,
 };
 use standstill_findings::Finding;
 use standstill_kernel_ir::{Function, FunctionId, Module as IrModule, Program};
+use standstill_trace::{Access, Mode};
 
 use crate::backend::{Backend, Failure, Run, Step};
 use crate::call_site::CallSite;
@@ -69,6 +70,8 @@ pub struct Execution {
     pub order: Order,
     /// Whether races and faults of memory order are looked for.
     pub races: bool,
+    /// Whether each launch tells which bytes it has touched ([`Run::reach`]).
+    pub reach: bool,
     /// Whether loads may return values that were overwritten, where the memory consistency model allows it.
     pub stale: bool,
     /// Where threads meet, as a rehearsal of the program has shown: image, function and position.
@@ -198,6 +201,7 @@ impl Backend for Software {
             strict: false,
             races: self.execution.races,
             stale: self.execution.stale,
+            reach: self.execution.reach,
         };
         let grid = self
             .device
@@ -289,6 +293,18 @@ impl Run for Running {
         let mut finding = self.grid.standstill(outside)?.finding;
         finding.replay.get_or_insert_with(|| self.replay.clone());
         Some(finding)
+    }
+
+    fn reach(&self) -> Option<Vec<Access>> {
+        let access = |(touched, range): (Touched, std::ops::Range<u64>)| {
+            let mode = match touched {
+                Touched::Read => Mode::Read,
+                Touched::Written => Mode::Write,
+                Touched::Updated => Mode::Update,
+            };
+            Access::bytes(mode, range.start, range.end - range.start)
+        };
+        Some(self.grid.reach()?.into_iter().map(access).collect())
     }
 
     fn races(&mut self) -> Vec<Finding> {

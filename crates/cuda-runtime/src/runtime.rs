@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use standstill_cuda_driver::journal::{self, CARD, Journal, PTX, RACES, Record, SCHEDULE, SEED, STALE};
+use standstill_cuda_driver::recorder::RECORD;
 use standstill_cuda_driver::{Card, DEFAULT_MODEL, Execution, Kept, Machine, Mention, Order, Software, Status};
 use standstill_findings::Finding;
 
@@ -99,6 +100,7 @@ fn start() -> &'static Machine {
         seed: variable(SEED).and_then(|seed| seed.parse().ok()).unwrap_or(0),
         order: variable(SCHEDULE).and_then(|name| Order::find(&name)).unwrap_or_default(),
         races: is_on(RACES),
+        reach: is_on(RECORD),
         stale: is_on(STALE),
         contended: journal::contended(),
     };

@@ -17,6 +17,7 @@ use crate::device::Device;
 use crate::fault::{Fault, FaultKind, Place};
 use crate::launch::{Choice, LaunchError, LaunchRequest, Schedule};
 use crate::module::Module;
+use crate::reach::Touched;
 use block::Block;
 use cluster::Cluster;
 use shared::GridShared;
@@ -121,6 +122,12 @@ impl std::fmt::Debug for Grid {
 }
 
 impl Grid {
+    /// The ranges of global memory that were touched so far, by address; `None` unless the launch asked for them, or
+    /// when not all are known.
+    pub fn reach(&self) -> Option<Vec<(Touched, std::ops::Range<u64>)>> {
+        self.shared.reach.as_ref()?.ranges()
+    }
+
     pub(crate) fn new(
         device: &Arc<Device>,
         module: &Arc<Module>,

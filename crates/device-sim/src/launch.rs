@@ -36,6 +36,8 @@ pub struct LaunchRequest {
     /// Lets loads that are weak or relaxed return values that were overwritten, where the memory consistency model
     /// allows it; needs `races`.
     pub stale: bool,
+    /// Notes which bytes of global memory are touched; see [`crate::Grid::reach`].
+    pub reach: bool,
 }
 
 impl LaunchRequest {
@@ -56,6 +58,7 @@ impl LaunchRequest {
             strict: false,
             races: false,
             stale: false,
+            reach: false,
         }
     }
 }

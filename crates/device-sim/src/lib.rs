@@ -27,6 +27,7 @@ mod module;
 mod place;
 mod preempt;
 mod race;
+mod reach;
 
 pub use device::Device;
 pub use fault::{Beside, Fault, FaultKind, Place};
@@ -36,3 +37,4 @@ pub use launch::{
 };
 pub use memory::{AllocationInfo, Memory, MemoryError};
 pub use module::{LoadError, Module, Pointer, VariableImage};
+pub use reach::Touched;

@@ -6,7 +6,7 @@ mod places;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use standstill_findings::{Coverage, Finding};
+use standstill_findings::{Coverage, Finding, NotUnderstood};
 use standstill_report::{Input, InputError, Report, merge};
 use standstill_stream_order::{Check, findings};
 use standstill_trace::{Call, Damage, Reader, Record, Writer};
@@ -119,10 +119,17 @@ pub(crate) fn streams(arguments: &StreamsArgs) -> u8 {
         report.allowed += (before - judged.findings.len()) as u64;
         report.findings.extend(merge(&shown, judged.findings));
         report.coverage.add(judged.coverage);
+        report.not_understood.extend(unknown_bytes(&shown, judged.unknown));
     }
     report.evidence.command = command_line();
     report.exit = i32::from(exit::code(&report, arguments.verdict.strict));
     output::write(&report, &sources, &arguments.output)
+}
+
+/// What a report says of operations of which it stayed unknown what they touch.
+pub(crate) fn unknown_bytes(file: &str, count: u64) -> Option<NotUnderstood> {
+    let what = "operations whose bytes are not known".to_owned();
+    (count > 0).then(|| NotUnderstood { file: file.to_owned(), line: 0, what, count })
 }
 
 fn dump_all(files: &[PathBuf]) -> u8 {

@@ -72,6 +72,12 @@ pub struct Check {
     pooled: FxHashMap<u64, u64>,
     waiting: VecDeque<Event>,
     names: Names,
+    /// Events that no record can name any more.
+    destroyed: Vec<u64>,
+    /// Where graphs were launched whose nodes are still of interest.
+    launches: FxHashMap<Operation, Site>,
+    /// The most recent of them, whose nodes may still come.
+    newest: Option<Operation>,
     conflicts: Vec<Conflict>,
     /// By rule and the places of both sides: where the conflict stands in the list.
     seen: FxHashMap<(Rule, Site, Site), usize>,
@@ -87,11 +93,14 @@ impl Default for Check {
             history: History::default(),
             log: Log::default(),
             actors: FxHashMap::default(),
-            kinds: FxHashMap::default(),
+            kinds: FxHashMap::from_iter([(0, StreamKind::Legacy)]),
             allocations: FxHashMap::default(),
             pooled: FxHashMap::default(),
             waiting: VecDeque::new(),
             names: Names::default(),
+            destroyed: Vec::new(),
+            launches: FxHashMap::default(),
+            newest: None,
             conflicts: Vec::new(),
             seen: FxHashMap::default(),
             host_accesses: 0,
@@ -121,6 +130,8 @@ impl Check {
             }
             Call::LaunchGraph { operation, stream, graph } => {
                 self.order.launch_graph(*operation, *stream, *graph);
+                self.launches.insert(*operation, caller.site);
+                self.newest = Some(*operation);
             }
             Call::SubmitNode { operation, stream, work, launch, after } => {
                 let placed = self.order.node(*operation, *launch, after);
@@ -141,7 +152,8 @@ impl Check {
             }
             Call::DestroyEvent { event } => {
                 self.order.destroy_event(*event);
-                self.log.forget_event(*event);
+                // What waits for its reach may still be explained by it.
+                self.destroyed.push(*event);
             }
             Call::Synchronise(target) => self.order.done(*target),
             Call::Allocate { address, bytes, kind } => {
@@ -171,7 +183,8 @@ impl Check {
                 self.alone(Rule::HostCallback, (earlier, Deed::Read), later);
             }
             Call::Surfaced { error, cause, what } => {
-                let earlier = Caller { site: *cause, ..caller }.actor(None, Name::Api(self.names.get(what)));
+                let earlier =
+                    Caller { site: *cause, ..caller }.actor(None, Name::Kernel(self.names.get(what)));
                 let later = caller.actor(None, Name::Api(self.names.get(error)));
                 self.alone(Rule::UncheckedAsyncError, (earlier, Deed::Write), later);
             }
@@ -302,7 +315,7 @@ impl Check {
                 self.happen(event);
             }
         }
-        if self.history.len().max(self.actors.len()) > self.sweep_at {
+        if self.history.len().max(self.actors.len()).max(self.destroyed.len()) > self.sweep_at {
             self.sweep();
         }
     }
@@ -365,11 +378,21 @@ impl Check {
             kinds: [earlier.kind, later.kind],
             host_function: earlier.host_function || later.host_function,
         };
-        let (rule, hints) = rules::judge(&pair, &self.log);
+        let (rule, mut hints) = rules::judge(&pair, &self.log);
+        let (mut earlier, mut later) = (earlier.actor.clone(), later.actor.clone());
+        if earlier.graph != later.graph {
+            // Between two launches it is their calls that must be ordered, not the nodes'.
+            for actor in [&mut earlier, &mut later] {
+                if let Some(launch) = actor.graph.and_then(|graph| self.launches.get(&graph)) {
+                    hints.push((actor.site, "a node of the graph".to_owned()));
+                    actor.site = *launch;
+                }
+            }
+        }
         self.say(Conflict {
             rule,
-            earlier: (earlier.actor.clone(), clash.earlier.deed),
-            later: (later.actor.clone(), clash.later.deed),
+            earlier: (earlier, clash.earlier.deed),
+            later: (later, clash.later.deed),
             address: clash.address,
             bytes: clash.bytes,
             exact: clash.earlier.exact && clash.later.exact,
@@ -400,6 +423,13 @@ impl Check {
         let named: FxHashSet<u64> =
             self.history.actors().chain(self.waiting.iter().map(|event| event.actor)).collect();
         self.actors.retain(|number, _| named.contains(number));
+        if self.waiting.is_empty() {
+            self.destroyed.drain(..).for_each(|event| self.log.forget_event(event));
+        }
+        let graphs: FxHashSet<Operation> =
+            self.actors.values().filter_map(|known| known.actor.graph).collect();
+        let newest = self.newest;
+        self.launches.retain(|launch, _| graphs.contains(launch) || Some(*launch) == newest);
         self.sweep_at = SWEEP.max(2 * self.history.len().max(self.actors.len()));
     }
 }

@@ -15,6 +15,7 @@ mod log;
 mod order;
 mod report;
 mod rules;
+mod words;
 
 pub use check::{Check, Coverage};
 pub use completion::{Completion, completion};

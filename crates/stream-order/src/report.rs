@@ -3,7 +3,8 @@
 use standstill_findings::{Finding, Known, Outcome, PlatformRow, Rule, Severity, Span};
 use standstill_trace::Site;
 
-use crate::conflict::{Actor, Conflict, Deed, Name};
+use crate::conflict::{Actor, Conflict, Name};
+use crate::words::Words;
 
 /// A line of the program's source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,9 @@ pub struct Place {
 pub trait Places {
     /// The innermost line of the program's own code.
     fn place(&self, site: Site) -> Option<Place>;
+
+    /// The name of a kernel as the reader writes it.
+    fn readable(&self, symbol: &str) -> String;
 }
 
 /// The findings for what the checker gave.
@@ -33,7 +37,9 @@ fn finding(conflict: &Conflict, places: &dyn Places) -> Finding {
         _ => None,
     });
     let kernel = kernel.unwrap_or_default();
-    let mut finding = Finding::new(conflict.rule, kernel, message(conflict));
+    let words = Words { places };
+    let mut finding = Finding::new(conflict.rule, kernel, words.message(conflict));
+    finding.known = Known::Observed;
     finding.help = help(conflict, places);
     finding.platforms = PlatformRow::everywhere(Outcome::WrongResult);
     let mut add = |site, label: String, primary| {
@@ -41,11 +47,20 @@ fn finding(conflict: &Conflict, places: &dyn Places) -> Finding {
         let span = Span { primary, ..Span::cause(file, line, 0, label) };
         finding.spans.push(span);
     };
-    add(later.site, label(later, *second), true);
+    let (own, other) = match conflict.rule {
+        Rule::UncheckedAsyncError => {
+            ("its error surfaces here".to_owned(), "the launch that was refused".to_owned())
+        }
+        Rule::HostCallback if conflict.bytes == 0 => ("called in a host function".to_owned(), String::new()),
+        _ => (words.label(later, *second), words.label(earlier, *first)),
+    };
+    add(later.site, own, true);
     for (site, hint) in &conflict.hints {
         add(*site, hint.clone(), false);
     }
-    add(earlier.site, label(earlier, *first), false);
+    if !other.is_empty() {
+        add(earlier.site, other, false);
+    }
     // Exactly one place is primary: the first that is known.
     if !finding.spans.iter().any(|span| span.primary)
         && let Some(first) = finding.spans.first_mut()
@@ -73,66 +88,6 @@ fn finding(conflict: &Conflict, places: &dyn Places) -> Finding {
 
 fn bytes(count: u64) -> String {
     if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
-}
-
-fn verb(deed: Deed) -> &'static str {
-    match deed {
-        Deed::Read => "reads",
-        Deed::Write => "writes",
-        Deed::Update => "updates",
-        Deed::Begin => "makes usable",
-        Deed::End => "gives back",
-    }
-}
-
-fn who(actor: &Actor) -> String {
-    match actor.stream {
-        Some(0) => format!("the {} on the default stream", actor.name),
-        Some(stream) => format!("the {} on stream {stream}", actor.name),
-        None => actor.name.to_string(),
-    }
-}
-
-fn label(actor: &Actor, deed: Deed) -> String {
-    format!("{} {} the bytes", who(actor), verb(deed))
-}
-
-/// One sentence: who touches what while who may still.
-fn message(conflict: &Conflict) -> String {
-    let ((earlier, first), (later, second)) = (&conflict.earlier, &conflict.later);
-    let (a, b) = (who(earlier), who(later));
-    let doing = |deed: Deed| match deed {
-        Deed::Read => "read",
-        Deed::Write => "write",
-        Deed::Update => "update",
-        Deed::Begin => "not have made usable",
-        Deed::End => "have given back",
-    };
-    let clash = format!("{b} {} memory that {a} may still {}", verb(*second), doing(*first));
-    match conflict.rule {
-        Rule::HostCallback if conflict.bytes == 0 => {
-            format!("{} is called in a host function, which must not call CUDA", later.name)
-        }
-        Rule::UncheckedAsyncError => {
-            format!(
-                "{} surfaces at an unrelated call: {} caused it and was not checked",
-                later.name, earlier.name
-            )
-        }
-        Rule::AllocOrder if *first == Deed::Begin => {
-            format!("{b} {} stream-ordered memory that {a} need not have made usable yet", verb(*second))
-        }
-        Rule::AllocOrder => format!("{b} {} stream-ordered memory that {a} has given back", verb(*second)),
-        Rule::EventRecordedEarly => format!("{clash}: the event that it waits for was recorded before that"),
-        Rule::WaitUnrecorded => format!("{clash}: the event that it waits for was never recorded"),
-        Rule::EventRerecorded => {
-            format!("{clash}: the event that it waits for has been recorded again for something else")
-        }
-        Rule::BufferReuse => format!("{b} refills a buffer that {a} may still {}", doing(*first)),
-        Rule::DefaultStream => format!("{clash}: the default stream gives no order here"),
-        Rule::GraphDependency => format!("{clash}: the graph has no edge between them"),
-        _ => format!("{clash}: nothing orders them"),
-    }
 }
 
 /// The line to add.

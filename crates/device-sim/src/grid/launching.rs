@@ -111,6 +111,7 @@ pub(super) fn launch(
         races: request.races,
         stale: request.stale,
         preempt: Preempt::new(&request.schedule, request.seed),
+        reach: request.reach,
         seed: request.seed,
     };
     Ok(Grid {

@@ -55,6 +55,8 @@ pub(crate) struct GridShared {
     pub(crate) pace: Option<Pace>,
     /// Where turns end within the code, when the schedule asks for it.
     pub(crate) preempt: Option<Box<crate::preempt::Preempt>>,
+    /// The bytes that were touched, when they are asked for.
+    pub(crate) reach: Option<Box<crate::reach::Reach>>,
 }
 
 #[inline(always)]
@@ -78,6 +80,7 @@ pub(crate) struct GridParts {
     pub(crate) races: bool,
     pub(crate) stale: bool,
     pub(crate) preempt: Option<Box<crate::preempt::Preempt>>,
+    pub(crate) reach: bool,
     pub(crate) seed: u64,
 }
 
@@ -89,6 +92,7 @@ impl GridShared {
         GridShared {
             race: race.flatten(),
             preempt: parts.preempt,
+            reach: parts.reach.then(Box::default),
             device: Arc::clone(device),
             module: Arc::clone(module),
             kernel: parts.kernel,

@@ -3,11 +3,12 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use standstill_report::{display_name, shorten};
 use standstill_stream_order::{Place, Places};
 use standstill_supervisor::resolve;
 use standstill_trace::{Call, Frame, Record, Site};
 
-use crate::call_sites::is_own_line;
+use crate::call_sites::first_own_line;
 
 /// A site with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +56,7 @@ impl KnownPlaces {
         let named = |frame: &Frame| Some((self.objects.get(&frame.object)?.as_str(), frame.address));
         let frames: Vec<(&str, u64)> = frames.iter().filter_map(named).collect();
         let frames = resolve(&frames);
-        let own = frames.iter().find(|frame| is_own_line(frame))?;
+        let own = first_own_line(&frames)?;
         Some(Place { file: own.file.clone(), line: own.line })
     }
 }
@@ -68,5 +69,9 @@ impl Places for KnownPlaces {
         let place = self.look_up(site);
         self.found.borrow_mut().insert(site, place.clone());
         place
+    }
+
+    fn readable(&self, symbol: &str) -> String {
+        shorten(&display_name(symbol))
     }
 }

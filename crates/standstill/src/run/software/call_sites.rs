@@ -5,7 +5,7 @@ use standstill_cuda_driver::journal::HostPlace;
 use standstill_findings::{Finding, Rule, Span};
 use standstill_supervisor::{Frame, resolve};
 
-use crate::call_sites::is_own_line;
+use crate::call_sites::first_own_line;
 
 /// Adds the calls that belong to a finding. `None` for a leak that no line of the program's own is known for: such are
 /// left by libraries, which may well keep what they have.
@@ -14,7 +14,7 @@ pub(super) fn with_places(mut finding: Finding, places: &[HostPlace]) -> Option<
         let frames: Vec<(&str, u64)> =
             place.frames.iter().map(|HostFrame { file, address }| (file.as_str(), *address)).collect();
         let frames = resolve(&frames);
-        match frames.iter().find(|frame| is_own_line(frame)) {
+        match first_own_line(&frames) {
             Some(frame) => {
                 let mut span = Span::cause(frame.file.clone(), frame.line, 0, place.label.clone());
                 span.primary = place.primary;

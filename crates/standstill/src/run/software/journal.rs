@@ -26,6 +26,8 @@ pub(super) struct Told {
     pub(super) modules: Vec<LaunchedModule>,
     pub(super) launches: u64,
     pub(super) operations: u64,
+    /// Operations of which it stayed unknown what they touch.
+    pub(super) unknown: u64,
 }
 
 /// A PTX text and how its kernels were launched.
@@ -46,6 +48,7 @@ impl Told {
             if let Ok(judged) = judge(&bytes) {
                 self.traces.push(with_places_of(bytes, &judged.places));
                 self.findings.extend(judged.findings);
+                self.unknown += judged.unknown;
             }
         }
     }
@@ -90,6 +93,8 @@ impl Told {
         if !counted {
             told.launches = seen;
             told.operations = seen;
+            // What was not over is no gap of ours.
+            told.unknown = 0;
         }
         told
     }
@@ -100,6 +105,10 @@ impl Told {
         self.findings.extend(other.findings);
         self.launches += other.launches;
         self.operations += other.operations;
+        self.unknown += other.unknown;
+        if self.traces.is_empty() {
+            self.traces = other.traces;
+        }
         let mut known: HashSet<String> = self.troubles.iter().cloned().collect();
         self.troubles.extend(other.troubles.into_iter().filter(|trouble| known.insert(trouble.clone())));
         for module in other.modules {

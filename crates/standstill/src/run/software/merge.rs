@@ -16,6 +16,7 @@ use crate::check::{is_allowed, readers_path, rename_files};
 use crate::disk::DiskSources;
 use crate::engine::{Request, analyse, with_parameter_names};
 use crate::output::say;
+use crate::streams::unknown_bytes;
 
 /// A kernel is checked for at most this many different launches.
 const LAUNCHES: usize = 4;
@@ -43,6 +44,7 @@ pub(super) fn fill(
     findings.retain(|finding| !is_allowed(finding, allowed, &shown, sources));
     report.allowed += (before - findings.len()) as u64;
     report.findings = merge(&shown, findings);
+    report.not_understood.extend(unknown_bytes(&shown, told.unknown));
     report.coverage.launches = told.launches;
     report.coverage.operations = told.operations;
     if is_text(&arguments.output) {

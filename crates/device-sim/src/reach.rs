@@ -1,0 +1,213 @@
+//! Which bytes of global memory a grid has touched, and how.
+//!
+//! Belongs here: the set of bytes. Does not belong here: who touched them, and in which order (`race`).
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+use standstill_kernel_ir::{Access, Op, Space};
+
+use crate::address::{Window, window};
+use crate::decode::code::{Micro, Origin, Slot};
+use crate::exec::core::{Core, lanes};
+use crate::exec::memory::{addresses, element_bytes};
+
+/// Bytes of a page: one bit for each.
+const PAGE: u64 = 4096;
+const WORDS: usize = PAGE as usize / 64;
+
+/// What was done to bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Touched {
+    /// They were read.
+    Read,
+    /// They were written.
+    Written,
+    /// They were changed by atomic operations.
+    Updated,
+}
+
+#[derive(Debug)]
+struct Page([[u64; WORDS]; 3]);
+
+/// The bytes that a grid has touched so far.
+#[derive(Debug, Default)]
+pub(crate) struct Reach {
+    pages: FxHashMap<u64, Box<Page>>,
+    /// Whether an operation was met whose addresses are not followed.
+    incomplete: bool,
+}
+
+/// Sees an operation of a warp before it is executed.
+#[inline]
+pub(crate) fn note(core: &mut Core<'_>, op: &Micro, position: usize) {
+    if core.grid.reach.is_none() {
+        return;
+    }
+    let Some(Origin::Instruction(id)) = core.code.origins.get(position) else { return };
+    let Some(what) = core.code.function.instructions.get(id.0 as usize).map(|instruction| instruction.op)
+    else {
+        return;
+    };
+    let handled = |access: &Access| matches!(access.space, Space::Global | Space::Generic);
+    match what {
+        // The copy of an address that a vector overwrites is no access.
+        Op::Load(access) | Op::Store(access) if handled(&access) && op.c != Slot::NONE => {
+            let how = if matches!(what, Op::Load(_)) { Touched::Read } else { Touched::Written };
+            let Some(bytes) = element_bytes(access.ty) else { return };
+            let at = addresses(core, op);
+            let active = core.active;
+            if let Some(reach) = &mut core.grid.reach {
+                reach.warp(&at, active, bytes.into(), how);
+            }
+        }
+        Op::Atomic { access, .. } if handled(&access) => {
+            let bytes = u64::from(access.ty.bytes()) * u64::from(access.elements.max(1));
+            lane_by_lane(core, op, 0, |_| bytes, Touched::Updated);
+        }
+        Op::AsyncCopy { bytes: 0 } => lane_by_lane(core, op, 1, |size| size, Touched::Read),
+        Op::AsyncCopy { bytes } => lane_by_lane(core, op, 1, |_| bytes.into(), Touched::Read),
+        Op::BulkCopy { .. } => {
+            if let Some(reach) = &mut core.grid.reach {
+                reach.incomplete = true;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Operations whose address is one of their operands; `bytes` is given the third one.
+fn lane_by_lane(core: &mut Core<'_>, op: &Micro, operand: usize, bytes: impl Fn(u64) -> u64, how: Touched) {
+    let code = std::sync::Arc::clone(&core.code);
+    let Some(whole) = code.operations.get(op.x as usize) else { return };
+    for lane in lanes(core.active) {
+        let address = core.read(whole.source(operand), lane);
+        let size = if whole.source(2).is_some() { core.read(whole.source(2), lane) } else { 0 };
+        if let Some(reach) = &mut core.grid.reach {
+            reach.add(address, bytes(size).min(16), how);
+        }
+    }
+}
+
+impl Reach {
+    fn warp(&mut self, at: &[u64], active: u32, bytes: u64, how: Touched) {
+        // Neighbours in the order of the lanes are one range.
+        let mut run: Option<(u64, u64)> = None;
+        for lane in lanes(active) {
+            let Some(&address) = at.get(lane) else { return };
+            run = match run {
+                Some((start, end)) if end == address => Some((start, end + bytes)),
+                Some((start, end)) if start <= address && address + bytes <= end => Some((start, end)),
+                Some((start, end)) => {
+                    self.add(start, end - start, how);
+                    Some((address, address.saturating_add(bytes)))
+                }
+                None => Some((address, address.saturating_add(bytes))),
+            };
+        }
+        if let Some((start, end)) = run {
+            self.add(start, end - start, how);
+        }
+    }
+
+    fn add(&mut self, address: u64, bytes: u64, how: Touched) {
+        if !matches!(window(address), Window::Global) {
+            return;
+        }
+        let (mut at, end) = (address, address.saturating_add(bytes));
+        while at < end {
+            let page = self.pages.entry(at / PAGE).or_insert_with(|| Box::new(Page([[0; WORDS]; 3])));
+            let border = (at / PAGE + 1).saturating_mul(PAGE).min(end);
+            let bits = page.0.get_mut(how as usize).map(<[u64; WORDS]>::as_mut_slice).unwrap_or_default();
+            set(bits, (at % PAGE)..(at % PAGE + (border - at)));
+            at = border;
+        }
+    }
+
+    /// The ranges, by address; `None` when some are not known.
+    pub(crate) fn ranges(&self) -> Option<Vec<(Touched, Range<u64>)>> {
+        if self.incomplete {
+            return None;
+        }
+        let mut numbers: Vec<u64> = self.pages.keys().copied().collect();
+        numbers.sort_unstable();
+        let mut ranges: Vec<(Touched, Range<u64>)> = Vec::new();
+        for how in [Touched::Read, Touched::Written, Touched::Updated] {
+            let first = ranges.len();
+            for number in &numbers {
+                let Some(page) = self.pages.get(number) else { continue };
+                let [_, written, _] = &page.0;
+                let bits = page.0.get(how as usize).into_iter().flatten();
+                for (word, (bits, written)) in bits.zip(written).enumerate() {
+                    // A byte that is written is written, whatever else is done to it.
+                    let bits = if how == Touched::Written { *bits } else { bits & !written };
+                    runs(bits, number * PAGE + word as u64 * 64, |range| match ranges.get_mut(first..) {
+                        Some([.., (_, last)]) if last.end == range.start => last.end = range.end,
+                        _ => ranges.push((how, range)),
+                    });
+                }
+            }
+        }
+        ranges.sort_by_key(|(how, range)| (range.start, *how));
+        Some(ranges)
+    }
+}
+
+/// Sets a range of bits.
+fn set(words: &mut [u64], range: Range<u64>) {
+    let mut at = range.start;
+    while at < range.end {
+        let (word, bit) = (at as usize / 64, at % 64);
+        let count = (64 - bit).min(range.end - at);
+        let mask = if count == 64 { u64::MAX } else { ((1 << count) - 1) << bit };
+        if let Some(word) = words.get_mut(word) {
+            *word |= mask;
+        }
+        at += count;
+    }
+}
+
+/// The runs of set bits in a word, as addresses from `base` on.
+fn runs(mut bits: u64, base: u64, mut take: impl FnMut(Range<u64>)) {
+    let mut at = 0;
+    while bits != 0 {
+        let skip = bits.trailing_zeros();
+        bits >>= skip;
+        at += u64::from(skip);
+        let count = bits.trailing_ones();
+        take(base + at..base + at + u64::from(count));
+        bits = if count == 64 { 0 } else { bits >> count };
+        at += u64::from(count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_exact_and_joined_over_words_and_pages() {
+        let mut reach = Reach::default();
+        let base = 0x7f00_0000_0000;
+        reach.add(base + 60, PAGE, Touched::Read);
+        reach.add(base + 100, 4, Touched::Written);
+        reach.add(base + 100, 8, Touched::Updated);
+        let expected = vec![
+            (Touched::Read, base + 60..base + 100),
+            (Touched::Written, base + 100..base + 104),
+            (Touched::Read, base + 104..base + PAGE + 60),
+            (Touched::Updated, base + 104..base + 108),
+        ];
+        assert_eq!(reach.ranges(), Some(expected));
+    }
+
+    #[test]
+    fn a_warp_of_neighbours_is_one_range() {
+        let mut reach = Reach::default();
+        let base = 0x7f00_0000_0000;
+        let at: Vec<u64> = (0..32).map(|lane| base + lane * 4).collect();
+        reach.warp(&at, 0xffff_0fff, 4, Touched::Read);
+        let expected = vec![(Touched::Read, base..base + 48), (Touched::Read, base + 64..base + 128)];
+        assert_eq!(reach.ranges(), Some(expected));
+    }
+}
