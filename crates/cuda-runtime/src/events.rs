@@ -17,9 +17,6 @@ const KNOWN_FLAGS: u32 = 7;
 /// Times of events are given in milliseconds.
 const MILLISECONDS: f64 = 1e3;
 
-/// Events without timing carry this bit in their number.
-const UNTIMED: u64 = 1 << 40;
-
 /// The event behind a handle.
 pub fn event(handle: EventHandle) -> Result<EventId> {
     let id = EventId(decode(Kind::Event, handle)?);
@@ -31,11 +28,8 @@ fn create(handle: *mut EventHandle, flags: u32) -> Result {
     if flags & !KNOWN_FLAGS != 0 {
         return Err(Status::InvalidValue);
     }
-    let mut id = runtime().machine()?.create_event();
-    if flags & DISABLE_TIMING != 0 {
-        id = EventId(id.0 | UNTIMED);
-    }
-    runtime().streams.lock().add_event(id);
+    let id = runtime().machine()?.create_event();
+    runtime().streams.lock().add_event(id, flags & DISABLE_TIMING == 0);
     // SAFETY: the program's pointer for the result.
     unsafe { put(handle, encode(Kind::Event, id.0)) }
 }
@@ -84,7 +78,7 @@ export! {
 fn elapsed(milliseconds: *mut f32, start: EventHandle, end: EventHandle) -> Result {
     let (start, end) = (event(start)?, event(end)?);
     let machine = runtime().machine()?;
-    let usable = |id: EventId| id.0 & UNTIMED == 0 && machine.was_recorded(id);
+    let usable = |id: EventId| runtime().streams.lock().is_timed(id) && machine.was_recorded(id);
     if !usable(start) || !usable(end) {
         return Err(Status::InvalidResourceHandle);
     }

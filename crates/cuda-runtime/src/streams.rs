@@ -1,7 +1,7 @@
 //! Streams: handles, the default streams, and putting work into them.
 
 use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ffi::c_int;
 
 use standstill_cuda_driver::operation::{EventId, HostCall, OperationId, StreamId, Work};
@@ -35,16 +35,21 @@ const GREATEST_PRIORITY: c_int = -5;
 #[derive(Debug, std::default::Default)]
 pub struct Streams {
     known: HashMap<StreamId, Known>,
-    events: HashSet<EventId>,
+    /// With whether they take the time.
+    events: HashMap<EventId, bool>,
 }
 
 impl Streams {
-    pub fn add_event(&mut self, id: EventId) {
-        self.events.insert(id);
+    pub fn add_event(&mut self, id: EventId, timed: bool) {
+        self.events.insert(id, timed);
+    }
+
+    pub fn is_timed(&self, id: EventId) -> bool {
+        self.events.get(&id) == Some(&true)
     }
 
     pub fn has_event(&self, id: EventId) -> bool {
-        self.events.contains(&id)
+        self.events.contains_key(&id)
     }
 
     pub fn remove_event(&mut self, id: EventId) {

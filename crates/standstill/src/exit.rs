@@ -16,11 +16,12 @@ pub(crate) const NOT_DECIDED: u8 = 3;
 pub(crate) fn code(report: &Report, strict: bool) -> u8 {
     let fails = report.findings.iter().any(|reported| report.fails(&reported.finding));
     let undecided = report.findings.iter().any(|reported| reported.finding.rule == Rule::Undecided);
+    let nothing_seen = report.coverage.kernels == 0 && report.coverage.operations == 0;
     if fails {
         FINDINGS
     } else if !report.errors.is_empty() {
         BAD_INPUT
-    } else if report.coverage.kernels == 0 || (strict && (undecided || !report.not_understood.is_empty())) {
+    } else if nothing_seen || (strict && (undecided || !report.not_understood.is_empty())) {
         NOT_DECIDED
     } else {
         CLEAN

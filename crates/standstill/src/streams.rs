@@ -145,18 +145,17 @@ fn dump_all(files: &[PathBuf]) -> u8 {
 
 fn dump_file(path: &Path) -> Result<(), String> {
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
-    let mut places = KnownPlaces::default();
-    let mut text = String::new();
-    let mut damage = None;
+    let (mut places, mut records, mut damage) = (KnownPlaces::default(), Vec::new(), None);
     for record in Reader::new(&bytes).map_err(|damage| damage.to_string())? {
         match record {
             Ok(record) => {
+                // Places stand behind what they are about.
                 places.take(&record);
-                text.push_str(&dump::line(&record, &places));
+                records.push(record);
             }
             Err(found) => damage = Some(found.to_string()),
         }
     }
-    print(&text);
+    print(&records.iter().map(|record| dump::line(record, &places)).collect::<String>());
     damage.map_or(Ok(()), Err)
 }

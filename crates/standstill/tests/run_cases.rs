@@ -36,6 +36,12 @@ fn every_case_runs_as_its_header_says() {
     judge_all(&find_cases(shows_in_a_run), |case| judge(case, &version));
 }
 
+#[test]
+fn every_program_with_streams_is_judged_by_its_order() {
+    let Some((_, version)) = compiler() else { return };
+    judge_all(&find_cases(|case| case.header("where").is_empty()), |case| judge(case, &version));
+}
+
 /// Right programs, and faults that show as a hang or by the order of accesses.
 fn shows_in_a_run(case: &Case) -> bool {
     match (case.header("where"), case.is_bug) {

@@ -62,6 +62,9 @@ pub(crate) struct SoftwareArgs {
     /// it, so that a missing acquire or release shows in the program's own results
     #[arg(long)]
     pub(crate) stale: bool,
+    /// Keep the record of what the host asked, for `standstill streams`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
     /// Look for races and faults of memory order
     #[arg(long, value_enum, default_value_t = Switch::On)]
     pub(crate) races: Switch,
@@ -208,6 +211,18 @@ impl Prepared {
     }
 }
 
+/// Writes the traces: the first process's under the name that the user gave, the others' with a number behind it.
+fn keep_traces(path: &Path, traces: &[Vec<u8>]) -> Result<(), Problem> {
+    for (number, trace) in traces.iter().enumerate() {
+        let mut name = path.as_os_str().to_owned();
+        if number > 0 {
+            name.push(format!(".{}", number + 1));
+        }
+        std::fs::write(&name, trace).map_err(|error| format!("{}: {error}", Path::new(&name).display()))?;
+    }
+    Ok(())
+}
+
 /// What all runs together gave.
 #[derive(Default)]
 struct Runs {
@@ -246,6 +261,9 @@ fn run_all(arguments: &RunArgs, prepared: &Prepared, allowed: &[Rule]) -> Result
         if interrupted || (failed && !software.keep_going) {
             break;
         }
+    }
+    if let Some(path) = &arguments.software.trace {
+        keep_traces(path, &runs.told.traces)?;
     }
     Ok(finish(arguments, prepared, allowed, runs, &sources))
 }

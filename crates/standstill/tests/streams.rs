@@ -1,0 +1,97 @@
+//! Programs with streams on the software GPU, and the traces that they leave.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot go on must stop")]
+
+mod common;
+
+use std::path::Path;
+
+use common::Workplace;
+use standstill_toolchain::{Environment, locate};
+
+/// A folder with a program of the examples; `None` without a compiler.
+fn example(name: &str) -> Option<Workplace> {
+    if let Err(error) = locate(None, &Environment::from_process()) {
+        assert!(std::env::var("CI").is_err(), "this test needs a CUDA compiler: {error}");
+        println!("SKIPPED for want of a CUDA compiler ({error})");
+        return None;
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/streams").join(name);
+    let place = Workplace::new();
+    place.file(name, std::fs::read_to_string(source).unwrap());
+    Some(place)
+}
+
+/// Line numbers of the example, by something that stands there.
+fn line(place: &Workplace, file: &str, part: &str) -> String {
+    let text = std::fs::read_to_string(place.path(file)).unwrap();
+    let at = text.lines().position(|line| line.contains(part)).unwrap();
+    format!("{file}:{}:", at + 1)
+}
+
+#[test]
+fn the_contract_is_kept_for_every_size() {
+    let Some(place) = example("contract.cu") else { return };
+    for size in ["1", "257", "4096", "4097"] {
+        let said = format!("elements={size} mismatches=0");
+        place.run(&["run", "--device", "sim", "contract.cu", size]).exits(0).prints(&said);
+    }
+    // The check itself: numbers that differ are told.
+    let ran = place.run(&["run", "--device", "sim", "contract.cu", "4096", "2"]);
+    ran.exits(2).prints("elements=4096 mismatches=4096");
+}
+
+#[test]
+fn each_mistake_is_found_on_its_line_whatever_it_printed() {
+    let Some(place) = example("contract.cu") else { return };
+    let consumer = line(&place, "contract.cu", "plus_one<<<");
+    let faults = [
+        ("1", "E0301", consumer.clone()),
+        ("2", "E0301", consumer.clone()),
+        ("3", "E0302", consumer.clone()),
+        ("4", "E0302", consumer.clone()),
+        ("5", "E0303", consumer),
+        ("6", "E0301", line(&place, "contract.cu", "cudaMemsetAsync(in")),
+        ("8", "E0308", line(&place, "contract.cu", "cudaFreeAsync(buffer, producer)")),
+    ];
+    for (fault, code, at) in faults {
+        for schedule in ["round-robin", "random"] {
+            let define = format!("--cflags=-DFAULT={fault}");
+            let ran = place.run(&["run", "--device", "sim", "--schedule", schedule, &define, "contract.cu"]);
+            ran.exits(1).says(&format!("error[{code}]")).says(&at);
+        }
+    }
+}
+
+#[test]
+fn a_pipeline_is_clean_for_any_number_of_slots_and_found_without_its_event() {
+    let Some(place) = example("pipeline.cu") else { return };
+    for slots in ["1", "2", "4"] {
+        place.run(&["run", "--device", "sim", "pipeline.cu", slots]).exits(0).prints("mismatches=0");
+        let ran = place.run(&["run", "--device", "sim", "--cflags=-DFAULT=1", "pipeline.cu", slots]);
+        ran.exits(1).says("error[E0307]").says(&line(&place, "pipeline.cu", "cudaMemcpyAsync(slot.in"));
+    }
+}
+
+#[test]
+fn a_trace_is_judged_again_without_the_program() {
+    let Some(place) = example("contract.cu") else { return };
+    let arguments = ["run", "--device", "sim", "--trace", "t", "--cflags=-DFAULT=1", "contract.cu"];
+    place.run(&arguments).exits(1).says("error[E0301]");
+    let at = line(&place, "contract.cu", "plus_one<<<");
+    place.run(&["streams", "t"]).exits(1).prints("error[E0301]").prints(&at);
+    place.run(&["streams", "--allow", "stream-race", "t"]).exits(0);
+    place.run(&["streams", "--dump", "t"]).exits(0).prints("stream 2").prints("has touched").prints(&at);
+
+    // Cut short, as when the program is killed: what is there is judged, and the cut is told.
+    let bytes = std::fs::read(place.path("t")).unwrap();
+    place.file("cut", &bytes[..bytes.len() - 3]);
+    place.run(&["streams", "cut"]).exits(1).prints("error[E0301]").says("is cut short");
+    place.file("other", "no trace at all");
+    place
+        .run(&["streams", "other", "t"])
+        .exits(1)
+        .says("it is no trace of Standstill")
+        .prints("error[E0301]");
+    place.run(&["streams", "missing"]).exits(2);
+}
