@@ -20,6 +20,7 @@ use crate::module::Module;
 use crate::reach::Touched;
 use block::Block;
 use cluster::Cluster;
+pub(crate) use launching::WORKSPACE;
 use shared::GridShared;
 
 /// How far a grid has come.

@@ -11,6 +11,7 @@ use crate::address::{Window, window};
 use crate::decode::code::{Micro, Origin, Slot};
 use crate::exec::core::{Core, lanes};
 use crate::exec::memory::{addresses, element_bytes};
+use crate::grid::WORKSPACE;
 
 /// Bytes of a page: one bit for each.
 const PAGE: u64 = 4096;
@@ -34,6 +35,8 @@ struct Page([[u64; WORDS]; 3]);
 #[derive(Debug, Default)]
 pub(crate) struct Reach {
     pages: FxHashMap<u64, Box<Page>>,
+    /// Memory of the grid's own, which nobody outside has a part in.
+    own: Vec<Range<u64>>,
     /// Whether an operation was met whose addresses are not followed.
     incomplete: bool,
 }
@@ -90,6 +93,18 @@ fn lane_by_lane(core: &mut Core<'_>, op: &Micro, operand: usize, bytes: impl Fn(
 }
 
 impl Reach {
+    /// Nothing so far; a cooperative grid's workspace will not count.
+    pub(crate) fn without(workspace: u64) -> Reach {
+        let own =
+            (workspace != 0).then(|| workspace..workspace.saturating_add(WORKSPACE)).into_iter().collect();
+        Reach { own, ..Reach::default() }
+    }
+
+    /// Memory that the grid has allocated for itself does not count: the next one may get the same.
+    pub(crate) fn leave_out(&mut self, range: Range<u64>) {
+        self.own.push(range);
+    }
+
     fn warp(&mut self, at: &[u64], active: u32, bytes: u64, how: Touched) {
         // Neighbours in the order of the lanes are one range.
         let mut run: Option<(u64, u64)> = None;
@@ -148,6 +163,9 @@ impl Reach {
                 }
             }
         }
+        if !self.own.is_empty() {
+            ranges.retain(|(_, range)| !self.own.iter().any(|own| own.contains(&range.start)));
+        }
         ranges.sort_by_key(|(how, range)| (range.start, *how));
         Some(ranges)
     }
@@ -199,6 +217,17 @@ mod tests {
             (Touched::Updated, base + 104..base + 108),
         ];
         assert_eq!(reach.ranges(), Some(expected));
+    }
+
+    #[test]
+    fn memory_of_the_grids_own_is_left_out() {
+        let base = 0x7f00_0000_0000;
+        let mut reach = Reach::without(base);
+        reach.leave_out(base + 8192..base + 8200);
+        for at in [base + 4, base + 4096, base + 8192] {
+            reach.add(at, 4, Touched::Updated);
+        }
+        assert_eq!(reach.ranges(), Some(vec![(Touched::Updated, base + 4096..base + 4100)]));
     }
 
     #[test]

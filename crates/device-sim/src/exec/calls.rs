@@ -134,6 +134,9 @@ fn provided(core: &mut Core<'_>, builtin: Builtin, site: &Call) -> Result<(), Re
             Builtin::Malloc => {
                 let bytes = value(core, 0);
                 let address = core.grid.device.memory().allocate(bytes).unwrap_or(0);
+                if let Some(reach) = &mut core.grid.reach {
+                    reach.leave_out(address..address.saturating_add(bytes));
+                }
                 core.grid.refresh();
                 core.write(result, lane, address);
             }

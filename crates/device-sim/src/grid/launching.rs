@@ -19,7 +19,7 @@ const MOST_CLUSTER: u64 = 16;
 /// Registers of a thread where nothing says how many there are.
 const USUAL_REGISTERS: u32 = 32;
 /// Bytes of the workspace of a cooperative grid.
-const WORKSPACE: u64 = 1024;
+pub(crate) const WORKSPACE: u64 = 1024;
 
 fn volume(shape: [u32; 3]) -> u64 {
     shape.iter().fold(1u64, |volume, &extent| volume.saturating_mul(extent.into()))

@@ -92,7 +92,7 @@ impl GridShared {
         GridShared {
             race: race.flatten(),
             preempt: parts.preempt,
-            reach: parts.reach.then(Box::default),
+            reach: parts.reach.then(|| Box::new(crate::reach::Reach::without(parts.workspace))),
             device: Arc::clone(device),
             module: Arc::clone(module),
             kernel: parts.kernel,
