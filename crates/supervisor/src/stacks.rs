@@ -78,11 +78,11 @@ pub struct ProcessStacks {
 /// compiler put into others are frames of their own, before the frame that they are in.
 #[must_use]
 pub fn resolve(places: &[(&str, u64)]) -> Vec<Frame> {
-    let mut symbols = symbols::Symbols::of(places.iter().map(|(_, address)| *address).collect());
+    let mut symbols = Symbols::of(places.iter().map(|(_, address)| *address).collect());
     let frames = places.iter().flat_map(|(path, address)| {
-        let image = image::Image {
+        let image = Image {
             path: (*path).to_owned(),
-            content: image::Content::File(path.into()),
+            content: Content::File(path.into()),
             ranges: vec![(0, u64::MAX)],
             bias: 0,
         };

@@ -142,6 +142,7 @@ impl GridShared {
             strict: self.strict,
             race: None,
             preempt: None,
+            reach: None,
             pace: Some(Pace::Ahead(Box::default())),
         }
     }

@@ -65,7 +65,7 @@ pub(crate) struct SoftwareArgs {
     /// Keep the record of what the host asked, for `standstill streams`
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Look for races and faults of memory order
+    /// Look for races, faults of memory order and missing order between streams
     #[arg(long, value_enum, default_value_t = Switch::On)]
     pub(crate) races: Switch,
 }
