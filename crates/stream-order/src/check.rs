@@ -74,10 +74,8 @@ pub struct Check {
     names: Names,
     /// Events that no record can name any more.
     destroyed: Vec<u64>,
-    /// Where graphs were launched whose nodes are still of interest.
+    /// Where graphs were launched whose nodes are still put in.
     launches: FxHashMap<Operation, Site>,
-    /// The most recent of them, whose nodes may still come.
-    newest: Option<Operation>,
     conflicts: Vec<Conflict>,
     /// By rule and the places of both sides: where the conflict stands in the list.
     seen: FxHashMap<(Rule, Site, Site), usize>,
@@ -100,7 +98,6 @@ impl Default for Check {
             names: Names::default(),
             destroyed: Vec::new(),
             launches: FxHashMap::default(),
-            newest: None,
             conflicts: Vec::new(),
             seen: FxHashMap::default(),
             host_accesses: 0,
@@ -131,13 +128,13 @@ impl Check {
             Call::LaunchGraph { operation, stream, graph } => {
                 self.order.launch_graph(*operation, *stream, *graph);
                 self.launches.insert(*operation, caller.site);
-                self.newest = Some(*operation);
             }
             Call::SubmitNode { operation, stream, work, launch, after } => {
                 let placed = self.order.node(*operation, *launch, after);
                 self.work(caller, *operation, (*stream, Some(*launch)), &placed, work);
             }
             Call::EndGraph { stream, launch, last, .. } => {
+                self.launches.remove(launch);
                 self.order.end_graph(*stream, *launch, last);
             }
             Call::RecordEvent { operation, stream, event } => {
@@ -238,7 +235,8 @@ impl Check {
                 (Name::Other("free"), What::Deed(Deed::End, *address..address.saturating_add(bytes)))
             }
         };
-        let actor = Actor { stream: Some(stream), graph, ..caller.actor(Some(stream), name) };
+        let graph = graph.and_then(|launch| Some((launch, *self.launches.get(&launch)?)));
+        let actor = Actor { graph, ..caller.actor(Some(stream), name) };
         let kind = self.kinds.get(&stream).copied();
         let host_function = matches!(work, Work::HostFunction { .. });
         self.actors.insert(operation, Known { actor, kind, host_function });
@@ -378,17 +376,8 @@ impl Check {
             kinds: [earlier.kind, later.kind],
             host_function: earlier.host_function || later.host_function,
         };
-        let (rule, mut hints) = rules::judge(&pair, &self.log);
-        let (mut earlier, mut later) = (earlier.actor.clone(), later.actor.clone());
-        if earlier.graph != later.graph {
-            // Between two launches it is their calls that must be ordered, not the nodes'.
-            for actor in [&mut earlier, &mut later] {
-                if let Some(launch) = actor.graph.and_then(|graph| self.launches.get(&graph)) {
-                    hints.push((actor.site, "a node of the graph".to_owned()));
-                    actor.site = *launch;
-                }
-            }
-        }
+        let (rule, hints) = rules::judge(&pair, &self.log);
+        let (earlier, later) = (earlier.actor.clone(), later.actor.clone());
         self.say(Conflict {
             rule,
             earlier: (earlier, clash.earlier.deed),
@@ -408,7 +397,8 @@ impl Check {
     }
 
     fn say(&mut self, conflict: Conflict) {
-        let key = (conflict.rule, conflict.earlier.0.site, conflict.later.0.site);
+        let (earlier, later) = conflict.sites();
+        let key = (conflict.rule, earlier, later);
         if let Some(known) = self.seen.get(&key).and_then(|at| self.conflicts.get_mut(*at)) {
             known.times += 1;
             return;
@@ -426,10 +416,6 @@ impl Check {
         if self.waiting.is_empty() {
             self.destroyed.drain(..).for_each(|event| self.log.forget_event(event));
         }
-        let graphs: FxHashSet<Operation> =
-            self.actors.values().filter_map(|known| known.actor.graph).collect();
-        let newest = self.newest;
-        self.launches.retain(|launch, _| graphs.contains(launch) || Some(*launch) == newest);
         self.sweep_at = SWEEP.max(2 * self.history.len().max(self.actors.len()));
     }
 }

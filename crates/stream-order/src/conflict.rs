@@ -75,8 +75,8 @@ pub struct Actor {
     pub site: Site,
     /// What it is.
     pub name: Name,
-    /// The launch of the graph that it is a node of.
-    pub graph: Option<u64>,
+    /// The launch of the graph that it is a node of, and where that call stands.
+    pub graph: Option<(u64, Site)>,
 }
 
 /// Two actors that touch the same bytes without order, or a call that breaks a rule by itself.
@@ -98,4 +98,18 @@ pub struct Conflict {
     pub hints: Vec<(Site, String)>,
     /// How often it was met.
     pub times: u64,
+}
+
+impl Conflict {
+    /// Where the calls stand that must be ordered, the earlier first: between two launches of graphs these are the
+    /// launches, not the calls that made the nodes.
+    #[must_use]
+    pub fn sites(&self) -> (Site, Site) {
+        let (earlier, later) = (&self.earlier.0, &self.later.0);
+        let of = |actor: &Actor| match actor.graph {
+            Some((_, launch)) if earlier.graph != later.graph => launch,
+            _ => actor.site,
+        };
+        (of(earlier), of(later))
+    }
 }

@@ -54,12 +54,13 @@ fn finding(conflict: &Conflict, places: &dyn Places) -> Finding {
         Rule::HostCallback if conflict.bytes == 0 => ("called in a host function".to_owned(), String::new()),
         _ => (words.label(later, *second), words.label(earlier, *first)),
     };
-    add(later.site, own, true);
+    let (earlier_site, later_site) = conflict.sites();
+    add(later_site, own, true);
     for (site, hint) in &conflict.hints {
         add(*site, hint.clone(), false);
     }
     if !other.is_empty() {
-        add(earlier.site, other, false);
+        add(earlier_site, other, false);
     }
     // Exactly one place is primary: the first that is known.
     if !finding.spans.iter().any(|span| span.primary)
@@ -93,9 +94,10 @@ fn bytes(count: u64) -> String {
 /// The line to add.
 fn help(conflict: &Conflict, places: &dyn Places) -> String {
     let ((earlier, _), (later, _)) = (&conflict.earlier, &conflict.later);
-    let line = |actor: &Actor| places.place(actor.site).map(|place| place.line);
-    let after = line(earlier).map(|line| format!(" after line {line}")).unwrap_or_default();
-    let before = line(later).map(|line| format!(" before line {line}")).unwrap_or_default();
+    let line = |site| places.place(site).map(|place| place.line);
+    let (earlier_site, later_site) = conflict.sites();
+    let after = line(earlier_site).map(|line| format!(" after line {line}")).unwrap_or_default();
+    let before = line(later_site).map(|line| format!(" before line {line}")).unwrap_or_default();
     match (conflict.rule, earlier.stream, later.stream) {
         (Rule::HostCallback, ..) if conflict.bytes == 0 => {
             "let the stream wait for the event before the host function".to_owned()
