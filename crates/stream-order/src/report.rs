@@ -3,7 +3,7 @@
 use standstill_findings::{Finding, Known, Outcome, PlatformRow, Rule, Severity, Span};
 use standstill_trace::Site;
 
-use crate::conflict::{Actor, Conflict, Name};
+use crate::conflict::{Conflict, Name};
 use crate::words::Words;
 
 /// A line of the program's source.
