@@ -7,7 +7,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use standstill_cuda_driver::journal::{self, CARD, Journal, PTX, RACES, Record, SCHEDULE, SEED, STALE};
 use standstill_cuda_driver::recorder::RECORD;
-use standstill_cuda_driver::{Card, DEFAULT_MODEL, Execution, Kept, Machine, Mention, Order, Software, Status};
+use standstill_cuda_driver::{
+    Card, DEFAULT_MODEL, Execution, Kept, Machine, Mention, Order, Software, Status,
+};
 use standstill_findings::Finding;
 
 use crate::address_space::AddressSpace;

@@ -2,7 +2,7 @@
 
 mod cycle;
 mod future;
-mod names;
+pub(crate) mod names;
 mod parties;
 pub(crate) mod rounds;
 pub(crate) mod slice;

@@ -81,7 +81,7 @@ pub(crate) fn note(core: &mut Core<'_>, op: &Micro, position: usize) {
 
 /// Operations whose address is one of their operands; `bytes` is given the third one.
 fn lane_by_lane(core: &mut Core<'_>, op: &Micro, operand: usize, bytes: impl Fn(u64) -> u64, how: Touched) {
-    let code = std::sync::Arc::clone(&core.code);
+    let code = core.code;
     let Some(whole) = code.operations.get(op.x as usize) else { return };
     for lane in lanes(core.active) {
         let address = core.read(whole.source(operand), lane);

@@ -1,6 +1,11 @@
 //! Programs with streams on the software GPU, and the traces that they leave.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot go on must stop")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test that cannot go on must stop"
+)]
 
 mod common;
 

@@ -96,6 +96,9 @@ impl Warp {
                             _ => {}
                         }
                     }
+                    if WATCHED && op.orders {
+                        crate::reach::note(core, op, pc);
+                    }
                     let gives_way = WATCHED && op.orders && crate::race::before(core, op, pc);
                     let step = (op.run)(core, op);
                     if WATCHED && op.orders {

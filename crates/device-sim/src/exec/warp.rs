@@ -268,7 +268,8 @@ impl Warp {
             spy: std::mem::take(&mut self.spy),
         };
         let turn = loop {
-            let watched = core.grid.race.is_some() || core.grid.preempt.is_some() || core.grid.reach.is_some();
+            let watched =
+                core.grid.race.is_some() || core.grid.preempt.is_some() || core.grid.reach.is_some();
             let end = match (chosen, watched) {
                 (Some(_), false) => self.execute::<true, false>(&mut core, &mut group, limit),
                 (None, false) => self.execute::<false, false>(&mut core, &mut group, limit),
