@@ -266,6 +266,10 @@ impl Program for Code {
     fn function(&self, id: FunctionId) -> Option<Function> {
         self.0.program().function(id)
     }
+
+    fn excerpt(&self, offset: u32) -> Option<String> {
+        self.0.program().excerpt(offset)
+    }
 }
 
 struct Running {

@@ -1,6 +1,6 @@
 //! Decoded operations' places in the user's source.
 
-use standstill_kernel_ir::{Location, LocationId, Op};
+use standstill_kernel_ir::{Function, Location, LocationId, Op};
 
 use crate::decode::code::{Code, Kind, Origin};
 use crate::fault::Place;
@@ -14,16 +14,7 @@ pub(crate) fn place(grid: &GridShared, function: u32, position: u32) -> Place {
     let Some(code) = code else { return Place { function: name, ..Place::default() } };
     let (location, offset) = location(code, position);
     let file = |location: Location| module.files.get(location.file.0 as usize).cloned().unwrap_or_default();
-    // Code that came from the inside of a toolkit's header is shown at the line of the user's that called it.
-    let mut chain = vec![location];
-    let mut next = location.inlined_at;
-    while next != LocationId(0) && chain.len() < 64 {
-        let around = code.function.location(next);
-        chain.push(around);
-        next = around.inlined_at;
-    }
-    let own =
-        chain.iter().position(|&location| location.line > 0 && !is_foreign(&file(location))).unwrap_or(0);
+    let (chain, own) = chain(&code.function, &module.files, location);
     let Some(&shown) = chain.get(own) else { return Place::default() };
     let inlined = chain.get(own + 1..).unwrap_or(&[]);
     Place {
@@ -34,6 +25,22 @@ pub(crate) fn place(grid: &GridShared, function: u32, position: u32) -> Place {
         inlined_at: inlined.iter().map(|&location| format!("{}:{}", file(location), location.line)).collect(),
         offset,
     }
+}
+
+/// A location with the calls through which it came there, and the index of the one to show: code from the inside of a
+/// toolkit's header is shown at the line of the user's that called it.
+pub(crate) fn chain(function: &Function, files: &[String], location: Location) -> (Vec<Location>, usize) {
+    let mut chain = vec![location];
+    let mut next = location.inlined_at;
+    while next != LocationId(0) && chain.len() < 64 {
+        let around = function.location(next);
+        chain.push(around);
+        next = around.inlined_at;
+    }
+    let foreign =
+        |location: &Location| files.get(location.file.0 as usize).is_some_and(|file| is_foreign(file));
+    let own = chain.iter().position(|location| location.line > 0 && !foreign(location)).unwrap_or(0);
+    (chain, own)
 }
 
 /// Whether a file is the compiler's or the toolkit's own.

@@ -101,8 +101,8 @@ fn a_failed_assertion_is_told_in_cudas_words() {
 fn wrong_addresses_are_findings_with_their_lines() {
     let cases = [
         ("int *p = nullptr;", "out-of-bounds", "the pointer is null"),
-        ("int *p; cudaMalloc(&p, 16);", "out-of-bounds", "nearest allocation is 16 bytes"),
-        ("int *p; cudaMalloc(&p, 4096); cudaFree(p);", "use-after-free", "was freed before"),
+        ("int *p; cudaMalloc(&p, 16);", "out-of-bounds", "384 bytes behind the end of `p` (16 bytes"),
+        ("int *p; cudaMalloc(&p, 4096); cudaFree(p);", "use-after-free", "global memory that was freed"),
         ("static int h[4096]; int *p = h;", "out-of-bounds", "ordinary memory of the host"),
         ("char *q; cudaMalloc(&q, 4096); int *p = (int *)(q + 2);", "misaligned", "misaligned write"),
     ];
@@ -136,12 +136,12 @@ fn wrong_calls_have_cudas_codes() {
          k<<<1, 32, 1 << 20>>>(1); SAY(cudaGetLastError()); SAY(cudaGetLastError()); \
          SAY(cudaSetDevice(3)); SAY(cudaMemcpy(p, p, 4, (cudaMemcpyKind)9)); \
          cudaStream_t s = (cudaStream_t)77; SAY(cudaStreamSynchronize(s)); return 0; }",
-        0,
+        1,
         &["cudaSuccess\ncudaErrorInvalidValue\ncudaErrorInvalidValue\ncudaErrorMemoryAllocation\n\
            cudaErrorMemoryAllocation\ncudaErrorInvalidConfiguration\ncudaErrorInvalidConfiguration\n\
            cudaErrorInvalidValue\ncudaSuccess\ncudaErrorInvalidDevice\ncudaErrorInvalidMemcpyDirection\n\
            cudaErrorInvalidResourceHandle\n"],
-        &[],
+        &["memory is freed twice (16 bytes)", "cudaFree of 0x8, which CUDA did not allocate"],
     );
 }
 
@@ -182,6 +182,25 @@ fn what_is_not_provided_says_its_name_once() {
     };
     let ran = program.run(&[]).exits(0).prints("cudaErrorNotSupported\ncudaErrorNotSupported\n");
     assert_eq!(ran.err().matches("cudaDestroyTextureObject").count(), 1, "{}", ran.err());
+}
+
+#[test]
+fn textures_and_surfaces_stop_the_launch_with_their_line() {
+    for (argument, body, opcode) in [
+        ("cudaTextureObject_t", "*out = tex2D<float>(object, 1.0f, 0.5f);", "tex.2d"),
+        ("cudaSurfaceObject_t", "surf1Dread(out, object, 4);", "suld.b.1d"),
+        ("cudaSurfaceObject_t", "surf2Dwrite(1.0f, object, 4, 0);", "sust.b.2d"),
+    ] {
+        check(
+            &format!(
+                "__global__ void k({argument} object, float *out) {{\n  {body}\n}}\n\
+                 int main() {{ k<<<1, 1>>>(0, nullptr); SAY(cudaDeviceSynchronize()); return 0; }}"
+            ),
+            0,
+            &["cudaErrorNotSupported"],
+            &[&format!("_Z1kyPf: {opcode}"), "on line 4 of"],
+        );
+    }
 }
 
 #[test]

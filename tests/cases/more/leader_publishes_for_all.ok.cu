@@ -12,9 +12,11 @@ __global__ void hand_over(const int *in, int *data, int *out, int *flags) {
   int t = threadIdx.x;
   if (blockIdx.x == 0) {
     data[t] = in[t] * 3;
-    __threadfence();
     __syncwarp();
-    if (t % 32 == 0) atomicExch(&flags[t / 32], 1);
+    if (t % 32 == 0) {
+      __threadfence();
+      atomicExch(&flags[t / 32], 1);
+    }
   } else {
     if (t % 32 == 0) {
       while (atomicAdd(&flags[t / 32], 0) == 0) {}

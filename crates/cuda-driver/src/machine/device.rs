@@ -128,6 +128,9 @@ impl Machine {
             let step = run.advance();
             if matches!(step, Step::Finished | Step::Failed(_)) {
                 self.tell_races(run.as_mut());
+                if let Some(accesses) = run.reach() {
+                    self.note_at(CallSite::default(), || Call::Reach { operation: id.0, accesses });
+                }
             }
             match step {
                 Step::Parked => index += 1,
@@ -138,9 +141,6 @@ impl Machine {
                 Step::Finished => {
                     moved = true;
                     let id = *id;
-                    if let Some(accesses) = run.reach() {
-                        self.note_at(CallSite::default(), || Call::Reach { operation: id.0, accesses });
-                    }
                     drop(runs.remove(index));
                     self.complete(id);
                 }

@@ -92,8 +92,10 @@ impl Decoder<'_> {
 
     /// An error that names an instruction and its line.
     fn refuse(&self, instruction: &Instruction, name: String) -> LaunchError {
-        let place = self.function.location(instruction.location);
         let files = &self.surroundings.module.program().module().files;
+        let location = self.function.location(instruction.location);
+        let (chain, own) = crate::place::chain(self.function, files, location);
+        let place = chain.get(own).copied().unwrap_or(location);
         let file = files.get(place.file.0 as usize).cloned().unwrap_or_default();
         LaunchError::NotSupported { instruction: name, file, line: place.line }
     }
