@@ -30,8 +30,7 @@ pub type Result<T = ()> = std::result::Result<T, Status>;
 /// Runs the body of an exported function that needs the device.
 pub fn enter(name: &str, body: impl FnOnce() -> Result) -> c_int {
     finish(|| {
-        if in_host_call() {
-            runtime().machine()?.note(|| Call::CalledInHostFunction { function: name.to_owned() });
+        if is_in_host_call(name) {
             return Err(Status::NotPermitted);
         }
         match runtime().broken() {
@@ -42,8 +41,20 @@ pub fn enter(name: &str, body: impl FnOnce() -> Result) -> c_int {
 }
 
 /// Runs the body of an exported function that also answers when the device is broken.
-pub fn enter_always(_name: &str, body: impl FnOnce() -> Result) -> c_int {
+pub fn enter_always(name: &str, body: impl FnOnce() -> Result) -> c_int {
+    is_in_host_call(name);
     finish(body)
+}
+
+/// Whether a function of the host calls, which no function of CUDA may be called by (CUDA Runtime API,
+/// `cudaLaunchHostFunc`); such a call is written down.
+fn is_in_host_call(name: &str) -> bool {
+    if in_host_call()
+        && let Ok(machine) = runtime().machine()
+    {
+        machine.note(|| Call::CalledInHostFunction { function: name.to_owned() });
+    }
+    in_host_call()
 }
 
 fn finish(body: impl FnOnce() -> Result) -> c_int {
