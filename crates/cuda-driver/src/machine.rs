@@ -4,6 +4,7 @@ mod device;
 mod submit;
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -27,6 +28,8 @@ pub struct Machine {
     recorder: Option<Recorder>,
     process: u32,
     state: Mutex<State>,
+    /// How many threads of the program are about to lock the state.
+    entering: AtomicUsize,
     /// The device thread and the thread of host functions wait for work here.
     work: Condvar,
     /// The program's threads wait here.
@@ -89,6 +92,7 @@ impl Machine {
             recorder: Recorder::from_environment(),
             process,
             state: Mutex::default(),
+            entering: AtomicUsize::new(0),
             work: Condvar::new(),
             done: Condvar::new(),
             quiet: Condvar::new(),
@@ -108,6 +112,15 @@ impl Machine {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks the state for a thread of the program. One that waits for this is not idle: it goes on as soon as the
+    /// device thread lets go.
+    fn enter(&self) -> MutexGuard<'_, State> {
+        self.entering.fetch_add(1, Ordering::SeqCst);
+        let state = self.lock();
+        self.entering.fetch_sub(1, Ordering::SeqCst);
+        state
     }
 
     /// The device itself: memory and modules.
@@ -137,7 +150,7 @@ impl Machine {
     /// The error that has broken the device.
     #[must_use]
     pub fn broken(&self) -> Option<Status> {
-        self.lock().broken
+        self.enter().broken
     }
 
     /// Writes down a call of the program, where that is wanted.
@@ -159,7 +172,7 @@ impl Machine {
 
     /// Makes a stream.
     pub fn create_stream(&self, kind: StreamKind) -> StreamId {
-        let mut state = self.lock();
+        let mut state = self.enter();
         state.next_stream += 1;
         let id = StreamId(state.next_stream);
         state.queue.add_stream(id, kind);
@@ -170,7 +183,7 @@ impl Machine {
     /// What kind of stream it is.
     #[must_use]
     pub fn stream_kind(&self, id: StreamId) -> Option<StreamKind> {
-        self.lock().queue.kind(id)
+        self.enter().queue.kind(id)
     }
 
     /// Forgets a stream; its operations run to their end.
@@ -178,7 +191,7 @@ impl Machine {
     /// # Errors
     /// When there is no such stream.
     pub fn destroy_stream(&self, id: StreamId) -> Result<(), Status> {
-        let mut state = self.lock();
+        let mut state = self.enter();
         if !state.queue.has_stream(id) || id == StreamId::LEGACY {
             return Err(Status::InvalidResourceHandle);
         }
@@ -189,14 +202,14 @@ impl Machine {
 
     /// Makes an event.
     pub fn create_event(&self) -> EventId {
-        let mut state = self.lock();
+        let mut state = self.enter();
         state.next_event += 1;
         EventId(state.next_event)
     }
 
     /// Forgets an event.
     pub fn destroy_event(&self, id: EventId) {
-        let mut state = self.lock();
+        let mut state = self.enter();
         state.queue.remove_event(id);
         state.times.remove(&id);
         self.note(|| Call::DestroyEvent { event: id.0 });
@@ -242,7 +255,7 @@ impl Machine {
     /// # Errors
     /// The error that has broken the device.
     pub fn wait_all(&self) -> Result<(), Status> {
-        let newest = self.lock().queue.newest();
+        let newest = self.enter().queue.newest();
         match newest {
             Some(id) => self.wait_until(Until::AllBefore(id)),
             None => self.broken().map_or(Ok(()), Err),
@@ -266,7 +279,7 @@ impl Machine {
     /// When there is no such stream, or the error that has broken the device.
     pub fn wait_stream(&self, stream: StreamId) -> Result<(), Status> {
         let last = {
-            let mut state = self.lock();
+            let mut state = self.enter();
             if !state.queue.has_stream(stream) {
                 return Err(Status::InvalidResourceHandle);
             }
@@ -284,7 +297,7 @@ impl Machine {
 
     fn wait_until(&self, until: Until) -> Result<(), Status> {
         let thread = host::thread_number();
-        let mut state = self.lock();
+        let mut state = self.enter();
         state.waiting.insert(thread, until);
         self.quiet.notify_all();
         let result = loop {
@@ -305,7 +318,7 @@ impl Machine {
     /// Whether an operation is done.
     #[must_use]
     pub fn is_done(&self, id: OperationId) -> bool {
-        self.lock().queue.is_done(id)
+        self.enter().queue.is_done(id)
     }
 
     /// Whether everything in a stream is done.
@@ -313,7 +326,7 @@ impl Machine {
     /// # Errors
     /// When there is no such stream.
     pub fn is_idle(&self, stream: StreamId) -> Result<bool, Status> {
-        let state = self.lock();
+        let state = self.enter();
         if !state.queue.has_stream(stream) {
             return Err(Status::InvalidResourceHandle);
         }
@@ -323,40 +336,40 @@ impl Machine {
     /// The event's most recent record that is not done.
     #[must_use]
     pub fn pending_record(&self, event: EventId) -> Option<OperationId> {
-        let state = self.lock();
+        let state = self.enter();
         state.queue.last_record(event).filter(|id| !state.queue.is_done(*id))
     }
 
     /// Whether the event was ever recorded.
     #[must_use]
     pub fn was_recorded(&self, event: EventId) -> bool {
-        self.lock().queue.last_record(event).is_some()
+        self.enter().queue.last_record(event).is_some()
     }
 
     /// When the event was last reached.
     #[must_use]
     pub fn time_of(&self, event: EventId) -> Option<Instant> {
-        self.lock().times.get(&event).copied()
+        self.enter().times.get(&event).copied()
     }
 
     /// Forgets the error that has broken the device, and all work (`cudaDeviceReset`).
     pub fn reset(&self) {
-        let mut state = self.lock();
+        let mut state = self.enter();
         state.broken = None;
         state.queue.clear();
     }
 
     /// From now on other processes may write what kernels wait for.
     pub fn share_with_others(&self) {
-        self.lock().shared = true;
+        self.enter().shared = true;
     }
 
     /// Waits for what is left and tells the journal what was done. Called when the process ends.
     pub fn finish(&self) {
-        self.lock().ending = true;
+        self.enter().ending = true;
         // An error was told when it happened.
         let _ = self.wait_all();
-        let state = self.lock();
+        let state = self.enter();
         let (launches, operations) = (state.launches, state.operations);
         drop(state);
         self.journal.write(&Record::Ended { launches, operations });

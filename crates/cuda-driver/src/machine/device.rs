@@ -1,6 +1,7 @@
 //! The machine's own threads: one runs what is ready, one calls functions of the host.
 
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -182,7 +183,11 @@ impl Machine {
         let waiting: HashSet<i32> = state.waiting.keys().copied().collect();
         let others = match served || calls || state.shared {
             true => Others::MayAct,
-            false => host::other_threads(&waiting),
+            false => match host::other_threads(&waiting) {
+                // What looked like a wait for another thread is one for the lock that is held here.
+                Others::WaitForEachOther if self.entering.load(Ordering::SeqCst) > 0 => Others::MayAct,
+                others => others,
+            },
         };
         // How it is known that nobody helps, when that is known.
         let outside = match others {

@@ -72,7 +72,7 @@ impl Machine {
         last: &[OperationId],
     ) -> Result<(), Status> {
         let end = self.add(stream, Work::Order, self.site(), Way::EndGraph(launch, last))?;
-        self.lock().executed.insert(graph, end);
+        self.enter().executed.insert(graph, end);
         Ok(())
     }
 
@@ -85,7 +85,7 @@ impl Machine {
     }
 
     fn add(&self, stream: StreamId, work: Work, site: CallSite, way: Way<'_>) -> Result<OperationId, Status> {
-        let mut state = self.lock();
+        let mut state = self.enter();
         if let Some(status) = state.broken {
             return Err(status);
         }

@@ -88,12 +88,15 @@ impl Told {
                 }
             }
         }
+        let stopped = !told.findings.is_empty();
         told.judge_traces(folder);
         // A program that was killed could not count.
         if !counted {
             told.launches = seen;
             told.operations = seen;
-            // What was not over is no gap of ours.
+        }
+        // What was not over when the program was stopped or its hang was told is no gap of ours.
+        if !counted || stopped {
             told.unknown = 0;
         }
         told
