@@ -23,6 +23,8 @@ pub const CARD: &str = "STANDSTILL_GPU";
 pub const SEED: &str = "STANDSTILL_SEED";
 /// Environment variable: the name of an [`Order`](crate::Order).
 pub const SCHEDULE: &str = "STANDSTILL_SCHEDULE";
+/// Environment variable: the name of an [`OperationOrder`](crate::OperationOrder).
+pub const ORDER: &str = "STANDSTILL_ORDER";
 /// Environment variable: `on` lets loads see values that were overwritten.
 pub const STALE: &str = "STANDSTILL_STALE";
 /// Environment variable: a file with what a rehearsal told of where threads meet, as JSON.

@@ -34,6 +34,6 @@ pub use image::{Image, ImageError, Kernel, ParameterSlot, ptx_of};
 pub use kept::Kept;
 pub use link::link;
 pub use machine::{Machine, in_host_call};
-pub use queue::{Queue, StreamKind};
+pub use queue::{Awaited, OperationOrder, Queue, StreamKind};
 pub use software::{Execution, Order, Software};
 pub use status::Status;

@@ -14,7 +14,7 @@ use crate::card::Card;
 use crate::host;
 use crate::journal::{Journal, LaunchRecord, Record};
 use crate::operation::{EventId, HostCall, Launch, OperationId, StreamId};
-use crate::queue::{Queue, StreamKind};
+use crate::queue::{Awaited, OperationOrder, Queue, StreamKind};
 use crate::recorder::{self, Recorder};
 use crate::status::Status;
 
@@ -24,6 +24,7 @@ use standstill_trace::{Call, Target};
 pub struct Machine {
     backend: Box<dyn Backend>,
     card: Card,
+    order: OperationOrder,
     journal: Journal,
     recorder: Option<Recorder>,
     process: u32,
@@ -38,21 +39,12 @@ pub struct Machine {
     quiet: Condvar,
 }
 
-/// What a thread of the program waits for.
-#[derive(Debug, Clone, Copy)]
-enum Until {
-    /// One operation.
-    Done(OperationId),
-    /// Everything submitted no later.
-    AllBefore(OperationId),
-}
-
 #[derive(Default)]
 struct State {
     queue: Queue,
     /// The error after which the device is of no use (CUDA C++ Programming Guide, «Error Checking»).
     broken: Option<Status>,
-    waiting: HashMap<i32, Until>,
+    waiting: HashMap<i32, Awaited>,
     host_calls: VecDeque<(OperationId, HostCall)>,
     host_call_runs: bool,
     /// When each event was last reached.
@@ -73,21 +65,32 @@ struct State {
 }
 
 impl State {
-    fn holds(&self, until: Until) -> bool {
+    fn holds(&self, until: Awaited) -> bool {
         match until {
-            Until::Done(id) => self.queue.is_done(id),
-            Until::AllBefore(id) => !self.queue.busy_until(id),
+            Awaited::Done(id) => self.queue.is_done(id),
+            Awaited::AllBefore(id) => !self.queue.busy_until(id),
         }
+    }
+
+    /// What the program's threads wait for and do not have.
+    fn awaited(&self) -> Vec<Awaited> {
+        self.waiting.values().copied().filter(|until| !self.holds(*until)).collect()
     }
 }
 
 impl Machine {
     /// A machine whose threads run from now on.
-    pub fn start(backend: Box<dyn Backend>, card: Card, journal: Journal) -> &'static Machine {
+    pub fn start(
+        backend: Box<dyn Backend>,
+        card: Card,
+        order: OperationOrder,
+        journal: Journal,
+    ) -> &'static Machine {
         let process = std::process::id();
         let machine: &'static Machine = Box::leak(Box::new(Machine {
             backend,
             card,
+            order,
             journal,
             recorder: Recorder::from_environment(),
             process,
@@ -247,7 +250,7 @@ impl Machine {
     /// # Errors
     /// The error that has broken the device.
     pub fn wait(&self, id: OperationId) -> Result<(), Status> {
-        self.wait_until(Until::Done(id))
+        self.wait_until(Awaited::Done(id))
     }
 
     /// Waits until everything that was submitted is done.
@@ -257,7 +260,7 @@ impl Machine {
     pub fn wait_all(&self) -> Result<(), Status> {
         let newest = self.enter().queue.newest();
         match newest {
-            Some(id) => self.wait_until(Until::AllBefore(id)),
+            Some(id) => self.wait_until(Awaited::AllBefore(id)),
             None => self.broken().map_or(Ok(()), Err),
         }
     }
@@ -295,7 +298,7 @@ impl Machine {
         last.map_or(Ok(()), |last| self.wait(last))
     }
 
-    fn wait_until(&self, until: Until) -> Result<(), Status> {
+    fn wait_until(&self, until: Awaited) -> Result<(), Status> {
         let thread = host::thread_number();
         let mut state = self.enter();
         state.waiting.insert(thread, until);

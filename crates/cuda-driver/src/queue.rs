@@ -7,6 +7,45 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::operation::{EventId, OperationId, StreamId, Work};
 
+/// Which of the operations that may begin is begun first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OperationOrder {
+    /// All at once, in the order of submission: as a card with room does.
+    #[default]
+    Submission,
+    /// One at a time, the newest first and none before something waits for it: whatever the program does not order
+    /// itself happens the other way round, so that a missing edge shows as wrong numbers.
+    Adversarial,
+}
+
+impl OperationOrder {
+    /// The order of this name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<OperationOrder> {
+        [OperationOrder::Submission, OperationOrder::Adversarial]
+            .into_iter()
+            .find(|order| order.name() == name)
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            OperationOrder::Submission => "submission",
+            OperationOrder::Adversarial => "adversarial",
+        }
+    }
+}
+
+/// What a thread of the program waits for.
+#[derive(Debug, Clone, Copy)]
+pub enum Awaited {
+    /// One operation.
+    Done(OperationId),
+    /// Everything submitted no later.
+    AllBefore(OperationId),
+}
+
 /// How a stream behaves towards the legacy default stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamKind {
@@ -194,6 +233,34 @@ impl Queue {
         self.ready.iter().copied()
     }
 
+    /// The operation to begin where each is put off as long as the program's own order allows: the newest of those
+    /// that must be done before all that is awaited is, or else the newest of all.
+    #[must_use]
+    pub fn latest_ready(&self, awaited: &[Awaited]) -> Option<OperationId> {
+        let needed = self.needed(awaited);
+        let newest = self.ready.iter().next_back();
+        self.ready.iter().rev().find(|id| needed.contains(id)).or(newest).copied()
+    }
+
+    /// What must be done before all that is awaited is done, with itself.
+    fn needed(&self, awaited: &[Awaited]) -> BTreeSet<OperationId> {
+        let mut needed = BTreeSet::new();
+        let mut open: Vec<OperationId> = Vec::new();
+        for awaited in awaited {
+            match awaited {
+                Awaited::Done(id) => open.push(*id),
+                Awaited::AllBefore(id) => open.extend(self.entries.range(..=*id).map(|(id, _)| *id)),
+            }
+        }
+        while let Some(id) = open.pop() {
+            let Some(entry) = self.entries.get(&id) else { continue };
+            if needed.insert(id) {
+                open.extend(&entry.waits_for);
+            }
+        }
+        needed
+    }
+
     /// Begins an operation that may begin.
     pub fn begin(&mut self, id: OperationId) -> Option<Work> {
         if !self.ready.remove(&id) {
@@ -311,6 +378,19 @@ mod tests {
         free.submit(StreamId::LEGACY, Work::Order);
         free.submit(B, Work::Order);
         assert_eq!(ready(&free), [1, 2, 3]);
+    }
+
+    #[test]
+    fn adversarial_order_takes_the_newest_that_is_needed() {
+        let mut queue = queue(StreamKind::NonBlocking);
+        let producer = queue.submit(A, Work::Order);
+        let consumer = queue.submit(B, Work::Order);
+        let behind = queue.submit(B, Work::Order);
+        assert_eq!(queue.latest_ready(&[]), Some(consumer), "the newest that may begin");
+        assert_eq!(queue.latest_ready(&[Awaited::Done(producer)]), Some(producer), "only what is needed");
+        assert_eq!(queue.latest_ready(&[Awaited::AllBefore(behind)]), Some(consumer));
+        queue.complete(consumer);
+        assert_eq!(queue.latest_ready(&[Awaited::AllBefore(behind)]), Some(behind));
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::fault_report::{Freed, FreedMemory, failure};
 use crate::image::Image;
 use crate::initial;
 use crate::operation::Launch;
+use crate::queue::OperationOrder;
 use crate::status::Status;
 
 /// Instructions of warps between two looks at what else is to be done.
@@ -68,6 +69,8 @@ pub struct Execution {
     pub seed: u64,
     /// In which order threads run.
     pub order: Order,
+    /// In which order operations are begun; told with what replays a finding.
+    pub operations: OperationOrder,
     /// Whether races and faults of memory order are looked for.
     pub races: bool,
     /// Whether each launch tells which bytes it has touched ([`Run::reach`]).
@@ -219,10 +222,13 @@ impl Backend for Software {
 impl Software {
     /// Flags that replay what is seen.
     fn replay(&self) -> String {
-        let Execution { seed, order, stale, .. } = &self.execution;
+        let Execution { seed, order, operations, stale, .. } = &self.execution;
         let mut flags = format!("--seed {seed}");
         if *order != Order::RoundRobin {
             flags += &format!(" --schedule {}", order.name());
+        }
+        if *operations != OperationOrder::Submission {
+            flags += &format!(" --order {}", operations.name());
         }
         if *stale {
             flags += " --stale";

@@ -5,10 +5,12 @@ use std::ffi::c_int;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use standstill_cuda_driver::journal::{self, CARD, Journal, PTX, RACES, Record, SCHEDULE, SEED, STALE};
+use standstill_cuda_driver::journal::{
+    self, CARD, Journal, ORDER, PTX, RACES, Record, SCHEDULE, SEED, STALE,
+};
 use standstill_cuda_driver::recorder::RECORD;
 use standstill_cuda_driver::{
-    Card, DEFAULT_MODEL, Execution, Kept, Machine, Mention, Order, Software, Status,
+    Card, DEFAULT_MODEL, Execution, Kept, Machine, Mention, OperationOrder, Order, Software, Status,
 };
 use standstill_findings::Finding;
 
@@ -101,12 +103,14 @@ fn start() -> &'static Machine {
     let execution = Execution {
         seed: variable(SEED).and_then(|seed| seed.parse().ok()).unwrap_or(0),
         order: variable(SCHEDULE).and_then(|name| Order::find(&name)).unwrap_or_default(),
+        operations: variable(ORDER).and_then(|name| OperationOrder::find(&name)).unwrap_or_default(),
         races: is_on(RACES),
         reach: is_on(RECORD),
         stale: is_on(STALE),
         contended: journal::contended(),
     };
-    let machine = Machine::start(Box::new(Software::new(&card, execution)), card, journal);
+    let operations = execution.operations;
+    let machine = Machine::start(Box::new(Software::new(&card, execution)), card, operations, journal);
     // SAFETY: `at_exit` is a function without arguments that stays loaded: the library is linked to the program.
     unsafe { libc::atexit(at_exit) };
     machine

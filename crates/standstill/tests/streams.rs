@@ -69,6 +69,20 @@ fn each_mistake_is_found_on_its_line_whatever_it_printed() {
 }
 
 #[test]
+fn the_adversarial_order_makes_a_missing_edge_show_in_the_numbers() {
+    let Some(place) = example("contract.cu") else { return };
+    let run = |fault: u32| {
+        let define = format!("--cflags=-DFAULT={fault}");
+        place.run(&["run", "--device", "sim", "--order", "adversarial", &define, "contract.cu"])
+    };
+    run(0).exits(0).prints("mismatches=0");
+    for fault in 1..=6 {
+        let out = run(fault).exits(1).out();
+        assert!(!out.contains("mismatches=0"), "fault {fault}: {out}");
+    }
+}
+
+#[test]
 fn a_pipeline_is_clean_for_any_number_of_slots_and_found_without_its_event() {
     let Some(place) = example("pipeline.cu") else { return };
     for slots in ["1", "2", "4"] {

@@ -14,6 +14,7 @@ use crate::call_site::CallSite;
 use crate::host::{self, Others};
 use crate::journal::Record;
 use crate::operation::{OperationId, Work};
+use crate::queue::OperationOrder;
 use crate::status::Status;
 use crate::transfer;
 
@@ -23,6 +24,8 @@ const STANDING: Duration = Duration::from_secs(2);
 const TOLD_AFTER: Duration = Duration::from_secs(1);
 /// A program that has not called for so long does something else meanwhile.
 const QUIET: Duration = Duration::from_millis(1);
+/// As [`QUIET`], where nothing is to begin before the program waits for it.
+const LONG_QUIET: Duration = Duration::from_millis(50);
 /// Between two looks at memory that the host may write while the device is parked.
 const SHORTEST_LOOK: Duration = Duration::from_micros(100);
 const LONGEST_LOOK: Duration = Duration::from_millis(5);
@@ -45,9 +48,12 @@ impl Machine {
         let mut parked = Parked::default();
         loop {
             self.give_way();
-            let began = self.begin_ready(&mut runs);
-            let moved = self.advance(&mut runs);
-            if began || moved {
+            let went_on = match self.order {
+                OperationOrder::Submission => self.begin_ready(&mut runs) | self.advance(&mut runs),
+                // What runs is left alone, unless it waits for what has not begun.
+                OperationOrder::Adversarial => self.advance(&mut runs) || self.begin_ready(&mut runs),
+            };
+            if went_on {
                 parked = self.unpark(parked);
                 continue;
             }
@@ -66,10 +72,14 @@ impl Machine {
     /// Lets the program go on as long as none of its threads waits and one was active lately. So what runs beside
     /// what does not depend on how fast the program submits it, and runs are repeatable.
     fn give_way(&self) {
+        let quiet = match self.order {
+            OperationOrder::Submission => QUIET,
+            OperationOrder::Adversarial => LONG_QUIET,
+        };
         let mut state = self.lock();
         while !state.queue.is_empty() && state.waiting.values().all(|until| state.holds(*until)) {
-            let still = state.active.map_or(QUIET, |active| active.elapsed());
-            let Some(left) = QUIET.checked_sub(still).filter(|left| !left.is_zero()) else { return };
+            let still = state.active.map_or(quiet, |active| active.elapsed());
+            let Some(left) = quiet.checked_sub(still).filter(|left| !left.is_zero()) else { return };
             state = self.quiet.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -80,7 +90,12 @@ impl Machine {
         loop {
             let (id, work) = {
                 let mut state = self.lock();
-                let Some(id) = state.queue.ready().next() else { return any };
+                let next = match self.order {
+                    OperationOrder::Submission => state.queue.ready().next(),
+                    OperationOrder::Adversarial if any => None,
+                    OperationOrder::Adversarial => state.queue.latest_ready(&state.awaited()),
+                };
+                let Some(id) = next else { return any };
                 let Some(work) = state.queue.begin(id) else { return any };
                 (id, work)
             };

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::{Args, ValueEnum};
-use standstill_cuda_driver::journal::{CARD, CONTENDED, FOLDER, PTX, RACES, SCHEDULE, SEED, STALE};
+use standstill_cuda_driver::journal::{CARD, CONTENDED, FOLDER, ORDER, PTX, RACES, SCHEDULE, SEED, STALE};
 use standstill_cuda_driver::recorder::RECORD;
-use standstill_cuda_driver::{DEFAULT_MODEL, Order};
+use standstill_cuda_driver::{DEFAULT_MODEL, OperationOrder, Order};
 use standstill_findings::Rule;
 use standstill_kernel_ir::launch::Device as Model;
 use standstill_report::{Evidence, Input, Report};
@@ -58,6 +58,9 @@ pub(crate) struct SoftwareArgs {
     /// runs try all orders
     #[arg(long, value_enum)]
     pub(crate) schedule: Option<ScheduleChoice>,
+    /// In which order the operations of streams are carried out where the program leaves it open
+    #[arg(long, value_enum, default_value_t = OrderChoice::Submission)]
+    pub(crate) order: OrderChoice,
     /// Let loads that are weak or relaxed see values that were overwritten, where the memory consistency model allows
     /// it, so that a missing acquire or release shows in the program's own results
     #[arg(long)]
@@ -76,6 +79,23 @@ pub(crate) enum Switch {
     On,
     /// No
     Off,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OrderChoice {
+    /// As the program submits them
+    Submission,
+    /// The newest first, and none before something waits for it, so that a missing edge shows as wrong numbers
+    Adversarial,
+}
+
+impl OrderChoice {
+    fn operations(self) -> OperationOrder {
+        match self {
+            OrderChoice::Submission => OperationOrder::Submission,
+            OrderChoice::Adversarial => OperationOrder::Adversarial,
+        }
+    }
 }
 
 /// Runs the program on the software GPU; gives the exit code.
@@ -195,6 +215,7 @@ impl Prepared {
         command.env(CARD, software.gpu.map_or(DEFAULT_MODEL, |model| model.name));
         command.env(SEED, round.seed.to_string());
         command.env(SCHEDULE, round.order.name());
+        command.env(ORDER, software.order.operations().name());
         let switch = |on| if on { "on" } else { "off" };
         // Where threads meet, and what they can know, is known only where races are looked for.
         let races = software.races == Switch::On || software.stale || round == Round::REHEARSAL;
