@@ -23,6 +23,7 @@ mod report;
 mod shadow;
 mod shape;
 mod stale;
+mod strong;
 mod sync;
 mod threads;
 mod touch;
@@ -125,6 +126,10 @@ pub(crate) struct Race {
     saved: observe::Saved,
     /// What is to be looked at when it has been executed.
     later: Option<Op>,
+    /// The code has strong accesses whose scope takes in only a block or a cluster.
+    narrow: bool,
+    /// It has such accesses, or such fences.
+    apart: bool,
     /// Where its choices come from.
     draws: u64,
     /// Values that loads may still see, when that is asked for.
@@ -189,6 +194,8 @@ impl Race {
             order: Vec::new(),
             saved: observe::Saved::default(),
             later: None,
+            narrow: false,
+            apart: false,
             draws: seed,
             stale: stale.then(|| Box::new(stale::Stale::new(seed))),
         }))

@@ -8,6 +8,7 @@ use super::Race;
 use super::observe::pieces;
 use super::plan::Plan;
 use super::shadow::Mark;
+use super::sync::acquires;
 use crate::decode::code::{LANES, Micro};
 use crate::exec::access::low;
 use crate::exec::core::{Core, lanes};
@@ -76,9 +77,19 @@ impl Race {
                     time: actor.time,
                     site: if writes_it { writes } else { reads },
                 };
+                // What an acquire has seen is behind it.
+                let learns = acquires(how.0);
+                if learns {
+                    for piece in pieces(address, bytes) {
+                        self.strong_read((memory, piece), &actor, how, reads, seen);
+                    }
+                }
+                let Some(actor) = self.actor(block, warp, lane) else { return };
                 self.touch_as(memory, address, bytes, &actor, (mark, plan.flags), writes_it);
                 for piece in pieces(address, bytes) {
-                    self.strong_read((memory, piece), &actor, how, reads, seen);
+                    if !learns {
+                        self.strong_read((memory, piece), &actor, how, reads, seen);
+                    }
                     if writes_it && let Some(actor) = self.actor(block, warp, lane) {
                         self.strong_write((memory, piece), &actor, how, writes, true);
                     }

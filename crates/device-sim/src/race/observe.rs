@@ -4,7 +4,8 @@ use standstill_kernel_ir::{Access, FenceKind, MbarrierOperation, Op, Order, Scop
 
 use super::plan::{Plan, What};
 use super::shadow::Mark;
-use super::{Memory, Race};
+use super::sync::acquires;
+use super::{Actor, Memory, Race};
 use crate::address::{self, Window};
 use crate::decode::code::{LANES, Micro, Origin};
 use crate::exec::core::{Core, Step, lanes};
@@ -189,7 +190,9 @@ impl Race {
         }
         let (block, warp) = (core.place.block, core.place.warp);
         let place = (block, warp);
-        let together = !plan.noted && self.warp_touches(place, plan, (&at, active), write);
+        // What an acquire has seen is behind it.
+        let learns = !write && acquires(access.order);
+        let together = !plan.noted && !learns && self.warp_touches(place, plan, (&at, active), write);
         if !together || access.order != Order::Weak {
             self.lanes_access(core, position, plan, (&at, active), (write, together));
         }
@@ -217,20 +220,36 @@ impl Race {
             if plan.noted {
                 self.note(core, position, memory, address, &actor, site, write);
             }
+            let how = (access.order, access.scope);
+            let learns = !write && acquires(access.order);
+            if learns {
+                self.strong_reads((memory, address, plan.bytes), &actor, how, site);
+            }
+            let Some(actor) = self.actor(block, warp, lane) else { return };
             if !together {
                 let mark = Mark { thread: actor.number, time: actor.time, site };
                 self.touch_as(memory, address, plan.bytes, &actor, (mark, plan.flags), write);
             }
-            if access.order != Order::Weak {
-                let how = (access.order, access.scope);
-                let seen = if write { None } else { self.seen(memory, address, plan.bytes) };
+            if write && access.order != Order::Weak {
                 for piece in pieces(address, plan.bytes) {
-                    match write {
-                        true => self.strong_write((memory, piece), &actor, how, site, false),
-                        false => self.strong_read((memory, piece), &actor, how, site, seen),
-                    }
+                    self.strong_write((memory, piece), &actor, how, site, false);
                 }
+            } else if !learns && access.order != Order::Weak {
+                self.strong_reads((memory, address, plan.bytes), &actor, how, site);
             }
+        }
+    }
+
+    fn strong_reads(
+        &mut self,
+        (memory, address, bytes): (Memory, u64, u64),
+        actor: &Actor,
+        how: (Order, Scope),
+        site: u32,
+    ) {
+        let seen = self.seen(memory, address, bytes);
+        for piece in pieces(address, bytes) {
+            self.strong_read((memory, piece), actor, how, site, seen);
         }
     }
 

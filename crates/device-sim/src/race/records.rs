@@ -16,7 +16,9 @@ pub(super) const WIDE: u32 = 1 << 30;
 pub(super) const OBSERVER: u32 = 1 << 29;
 /// Set where it stands for some threads of the warp's block, which of them is not known any more.
 pub(super) const CROWD: u32 = 1 << 28;
-const FLAGS: u32 = STRONG | WIDE | OBSERVER | CROWD;
+/// Set among writes where it is a strong read, which has seen the older writes behind it in the list.
+pub(super) const WITNESS: u32 = 1 << 27;
+const FLAGS: u32 = STRONG | WIDE | OBSERVER | CROWD | WITNESS;
 /// Most sets of lanes of one piece's readers.
 const MOST_READERS: usize = 36;
 /// When more sets of lanes of several blocks have read a piece, only the blocks are remembered, and so many of them.
@@ -38,11 +40,11 @@ pub(super) struct Record {
     /// The word of others who read as well, its lane counted from this one's.
     pub(super) rest: u32,
     /// Of it and the rest: which warps there are, by the low bits of their numbers, the oldest time, how many.
-    those: u32,
-    oldest: u32,
-    count: u32,
+    pub(super) those: u32,
+    pub(super) oldest: u32,
+    pub(super) count: u32,
     /// They are of several blocks.
-    apart: bool,
+    pub(super) apart: bool,
 }
 
 impl Record {
@@ -101,6 +103,8 @@ pub(super) struct Party {
     pub(super) plain: bool,
     /// What all threads of the block have behind them concerns nobody any more: the memory is theirs alone.
     pub(super) settled: bool,
+    /// The code has strong accesses whose scope takes in only a block or a cluster.
+    pub(super) narrow: bool,
 }
 
 impl Party {
@@ -113,7 +117,7 @@ impl Party {
 
     /// Whether all that may still come is behind the accesses of a record.
     #[inline(always)]
-    fn is_settled(&self, record: &Record) -> bool {
+    pub(super) fn is_settled(&self, record: &Record) -> bool {
         self.settled && record.time <= self.floor && record.warp.wrapping_sub(self.first_warp) < self.warps
     }
 
@@ -150,7 +154,7 @@ fn are_apart(kept: &Kept, warps: u32) -> bool {
 }
 
 /// Records that stay.
-type Kept = smallvec::SmallVec<[Record; 8]>;
+pub(super) type Kept = smallvec::SmallVec<[Record; 8]>;
 
 /// The records of a shadow.
 #[derive(Debug)]
@@ -362,7 +366,7 @@ impl Records {
     }
 
     /// The record of lanes with a rest.
-    fn before(&mut self, party: &Party, lanes: u32, rest: u32) -> u32 {
+    pub(super) fn before(&mut self, party: &Party, lanes: u32, rest: u32) -> u32 {
         let Party { warp, time, site, .. } = *party;
         let record = Record { warp, time, lanes, site, ..Record::default() };
         let record = record.counted().in_front_of(&self.of(rest), rest, party.warps);
@@ -370,53 +374,12 @@ impl Records {
     }
 
     /// A word of these records, whose lanes are counted from that of the word.
-    fn chain(&mut self, mut kept: Kept, warps: u32) -> u32 {
+    pub(super) fn chain(&mut self, mut kept: Kept, warps: u32) -> u32 {
         kept.truncate(MOST_READERS - 1);
         kept.iter().rev().fold(0, |rest, record| {
             let record = record.counted().in_front_of(&self.of(rest), rest, warps);
             self.push(record) << 5
         })
-    }
-
-    /// The words of a piece's writes and reads after a strong write of a lane, which others may meet unordered: what
-    /// was weaker is still to be looked at.
-    pub(super) fn with_strong_write(
-        &mut self,
-        party: &Party,
-        (writes, reads, lane): (u32, u32, u32),
-        behind: impl Fn(Entry) -> bool,
-    ) -> (u32, u32) {
-        let atomic = party.site & OBSERVER != 0;
-        let is_over = |(record, at): Entry, last: bool| {
-            let stands = strength(record.site) >= strength(party.site);
-            party.is_settled(&record)
-                || (stands
-                    && (party.covers(&record)
-                        || (last && atomic && party.means(&record))
-                        || behind((record, at))))
-        };
-        let first = self.of(writes);
-        if reads == 0 && (writes == 0 || (first.rest == 0 && is_over((first, writes & 31), true))) {
-            return (self.alone(party, 1) << 5 | lane, 0);
-        }
-        let mut kept = Kept::new();
-        let mut last = true;
-        for (record, at) in self.entries(writes) {
-            if !is_over((record, at), std::mem::take(&mut last)) {
-                kept.push(Record { lanes: record.lanes.rotate_left(at.wrapping_sub(lane) & 31), ..record });
-            }
-        }
-        let rest = self.chain(kept, party.warps);
-        let write = if rest == 0 { self.alone(party, 1) } else { self.before(party, 1, rest) };
-        let mut kept = Kept::new();
-        for (record, at) in self.entries(reads) {
-            if !is_over((record, at), false) {
-                let lanes = record.lanes.rotate_left(at.wrapping_sub(lane) & 31);
-                kept.push(Record { lanes, site: record.site & !OBSERVER, ..record });
-            }
-        }
-        let read = self.chain(kept, party.warps);
-        (write << 5 | lane, if read == 0 { 0 } else { read | lane })
     }
 
     /// Whether it is time to look for records that nothing stands for any more.

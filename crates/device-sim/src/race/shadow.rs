@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::UNDER_WAY;
 pub(crate) use super::records::NOBODY;
-use super::records::{CROWD, Entry, Memo, OBSERVER, Party, Records, STRONG, marks};
+use super::records::{CROWD, Entry, Memo, OBSERVER, Party, Records, STRONG, WITNESS, marks};
 
 /// Bytes of a page.
 const PAGE: u64 = 1024;
@@ -305,19 +305,21 @@ impl<F: Fn(Mark, u32) -> bool> Touch<'_, '_, F> {
     fn each(mut self, writes: &mut [u32], reads: &mut [u32], leaders: &[u32], met: &mut Vec<Clash>) {
         for ((write, read), &leader) in writes.iter_mut().zip(reads).zip(leaders) {
             if !self.are_fine(*write, leader) {
-                self.look(*write, leader, self.observes(*read, leader), met);
+                self.look(*write, leader, Some(self.observes(*read, leader)), met);
             }
             if !self.access.write {
                 *read = self.read(*read, leader);
                 continue;
             }
             if !self.are_fine(*read, leader) {
-                self.look(*read, leader, false, met);
+                self.look(*read, leader, None, met);
             }
             if self.is_strong_write() {
                 let (party, behind) = (self.access.party, self.behind);
                 let all_behind = |entry: Entry| marks(entry).all(|mark| behind(mark, leader));
-                (*write, *read) = self.records.with_strong_write(party, (*write, *read, leader), all_behind);
+                let observed = self.observes(*read, leader);
+                (*write, *read) =
+                    self.records.with_strong_write(party, (*write, *read, leader), observed, all_behind);
             } else {
                 *write = self.records.alone(self.access.party, self.access.lanes) << 5 | leader;
                 *read = 0;
@@ -354,6 +356,7 @@ impl<F: Fn(Mark, u32) -> bool> Touch<'_, '_, F> {
                 && record.lanes == 1
                 && record.site & CROWD == 0
                 && record.time != UNDER_WAY)
+            || record.site & WITNESS != 0
     }
 
     #[inline(always)]
@@ -361,21 +364,27 @@ impl<F: Fn(Mark, u32) -> bool> Touch<'_, '_, F> {
         word == 0 || self.records.entries(word).all(|entry| self.is_in_order(entry, leader))
     }
 
-    /// Looks at each thread by itself. `observed` says that the last write was seen.
+    /// Looks at each thread by itself. For writes `observed` says whether a strong read of the last one is behind.
     #[cold]
-    fn look(&self, word: u32, leader: u32, observed: bool, met: &mut Vec<Clash>) {
+    fn look(&self, word: u32, leader: u32, observed: Option<bool>, met: &mut Vec<Clash>) {
         for lane in crate::exec::core::lanes(self.access.lanes.rotate_left(leader)) {
             let me = lane as u32;
-            let lane = me;
-            let mut observed = observed;
+            let mut seen = observed.unwrap_or(false);
             for entry in self.records.entries(word) {
-                let seen = observed && entry.0.site & STRONG != 0;
-                if !seen && !self.access.party.means(&entry.0) {
-                    let lane = if entry.0.site & CROWD == 0 { lane } else { ANYBODY };
+                let site = entry.0.site;
+                let observes = observed.is_some() && self.is_observer_behind(entry, me);
+                if site & WITNESS != 0 {
+                    seen |= observes;
+                    continue;
+                }
+                let fine = (seen && site & STRONG != 0) || self.access.party.means(&entry.0);
+                if !fine {
+                    let lane = if site & CROWD == 0 { me } else { ANYBODY };
                     let unordered = |mark: &Mark| mark.time == UNDER_WAY || !(self.behind)(*mark, lane);
                     met.extend(marks(entry).find(unordered).map(|old| Clash { lane: me, old, address: 0 }));
                 }
-                observed |= self.is_observer_behind(entry, lane);
+                // An atomic has seen the write before it.
+                seen = site & OBSERVER != 0 && (seen || observes);
             }
         }
     }
@@ -409,6 +418,7 @@ mod tests {
                     warp_floor: 0,
                     plain: true,
                     settled: false,
+                    narrow: false,
                 };
                 let access = Access { party: &party, own: true, write, leaders: &leaders, lanes: 1 };
                 shadow.tidy();

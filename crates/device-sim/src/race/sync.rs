@@ -14,6 +14,8 @@ use super::{Actor, Race, thread_of};
 
 /// Several blocks.
 const MANY: u32 = u32::MAX;
+/// Releases of so many blocks a location carries apart, where it matters whose they are.
+const MOST_RELEASED: usize = 8;
 /// Most hints of a block.
 const MOST_HINTS: usize = 48;
 
@@ -47,8 +49,9 @@ pub(super) struct Hint {
 }
 
 impl Variable {
-    fn release(&mut self, new: Released) {
-        let wide = new.scope >= Scope::Gpu;
+    /// `apart` says that there are acquires that reach only some of the blocks.
+    fn release(&mut self, new: Released, apart: bool) {
+        let wide = new.scope >= Scope::Gpu && !(apart && self.released.len() < MOST_RELEASED);
         let same = |entry: &&mut Released| entry.scope == new.scope && (wide || entry.block == new.block);
         let Some(entry) = self.released.iter_mut().find(same) else {
             self.released.push(new);
@@ -71,7 +74,7 @@ fn releases(order: Order) -> bool {
     matches!(order, Order::Release | Order::AcquireRelease | Order::SequentiallyConsistent)
 }
 
-fn acquires(order: Order) -> bool {
+pub(super) fn acquires(order: Order) -> bool {
     matches!(order, Order::Acquire | Order::AcquireRelease | Order::SequentiallyConsistent)
 }
 
@@ -164,20 +167,16 @@ impl Race {
         if released.is_empty() && !self.variables.contains_key(&key) {
             return;
         }
+        let apart = self.apart;
         let variable = self.variables.entry(key).or_default();
         if !rmw {
             // A release of this thread goes on (ISA, «Release and Acquire Patterns»).
             variable.released.retain(|entry| entry.thread == actor.number);
         }
         for (clock, scope, site) in released {
-            variable.release(Released {
-                block: own,
-                thread: actor.number,
-                scope,
-                clock,
-                site,
-                missed: missed.clone(),
-            });
+            let missed = missed.clone();
+            let new = Released { block: own, thread: actor.number, scope, clock, site, missed };
+            variable.release(new, apart);
         }
         if variable.released.is_empty() {
             self.variables.remove(&key);

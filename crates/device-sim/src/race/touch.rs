@@ -94,22 +94,23 @@ impl Race {
         let thread = Thread { block, warp, lane: lane as u32 };
         let what = (site, flags, write);
         let settled = self.is_settled(memory, block);
+        let narrow = self.narrow && !settled;
         let found = match memory {
             Memory::Shared(other) if other != block => {
                 let known = self.block(block).warps.get(warp as usize);
                 let Some((clock, time)) = known.map(|of| (of.clock(lane).clone(), of.time)) else { return };
-                run(&mut self.block(other).shadow, &clock, (thread, time, warps, false), what, act)
+                run(&mut self.block(other).shadow, &clock, (thread, time, warps, false, narrow), what, act)
             }
             Memory::Shared(_) => {
                 let BlockState { shadow, warps: all, .. } = self.block(block);
                 let Some(of) = all.get(warp as usize) else { return };
-                run(shadow, of.clock(lane), (thread, of.time, warps, settled), what, act)
+                run(shadow, of.clock(lane), (thread, of.time, warps, settled, narrow), what, act)
             }
             Memory::Global => {
                 self.block(block);
                 let known = self.blocks.get(block).and_then(|state| state.warps.get(warp as usize));
                 let Some(of) = known else { return };
-                run(&mut self.global, of.clock(lane), (thread, of.time, warps, false), what, act)
+                run(&mut self.global, of.clock(lane), (thread, of.time, warps, false, narrow), what, act)
             }
         };
         if !found.is_empty() {
@@ -223,8 +224,9 @@ impl Race {
         let warps = self.warps;
         let own = mark.thread == actor.number;
         let settled = self.is_settled(memory, actor.thread.block);
+        let narrow = self.narrow && !settled;
         let place = (mark.thread / 32, mark.time, mark.site | flags);
-        let party = party(&actor.clock, actor.thread, place, (warps, settled));
+        let party = party(&actor.clock, actor.thread, place, (warps, settled, narrow));
         let shadow = self.shadow(memory);
         let access = Access { party: &party, own, write, leaders: &[mark.thread % 32; 8], lanes: 1 };
         let mut met = Vec::new();
@@ -254,7 +256,7 @@ fn party(
     clock: &Clock,
     thread: Thread,
     (warp, time, site): (u32, u32, u32),
-    (warps, settled): (u32, bool),
+    (warps, settled, narrow): (u32, bool, bool),
 ) -> Party {
     let floor = clock.floor();
     let warp_floor = clock.warp_floor(thread.warp).max(floor);
@@ -268,6 +270,7 @@ fn party(
         warp_floor,
         plain: clock.knows_only_its_block(),
         settled,
+        narrow,
     }
 }
 
@@ -276,13 +279,13 @@ fn party(
 fn run(
     shadow: &mut Shadow,
     clock: &Clock,
-    (thread, time, warps, settled): (Thread, u32, u32, bool),
+    (thread, time, warps, settled, narrow): (Thread, u32, u32, bool, bool),
     (site, flags, write): (u32, u32, bool),
     act: impl FnOnce(&mut Together<'_>),
 ) -> Vec<Clash> {
     let warp = thread.block * (warps + 1) + thread.warp;
     shadow.tidy();
-    let party = party(clock, thread, (warp, time, site | flags), (warps, settled));
+    let party = party(clock, thread, (warp, time, site | flags), (warps, settled, narrow));
     let mut together =
         Together { shadow, clock, party, write, warps, memo: Memo::default(), found: Vec::new() };
     act(&mut together);
