@@ -2,6 +2,7 @@
 
 mod cycle;
 mod future;
+pub(crate) mod induction;
 pub(crate) mod names;
 mod parties;
 pub(crate) mod rounds;

@@ -11,6 +11,7 @@ use standstill_kernel_ir::{
     BlockId, ControlFlow, Function, Instruction, InstructionId, Loops, Op, Operand, Terminator,
 };
 
+use super::induction::{self, Exits};
 use crate::decode::code::{Code, Origin, Place};
 
 /// What matters at the head of one loop.
@@ -34,6 +35,7 @@ pub(crate) struct Slice {
 pub(crate) struct Slices {
     known: Mutex<FxHashMap<u32, Arc<Slice>>>,
     behind: Mutex<FxHashMap<u32, Arc<Slice>>>,
+    exits: Mutex<FxHashMap<u32, Option<Arc<Exits>>>>,
 }
 
 impl Slices {
@@ -41,6 +43,12 @@ impl Slices {
     pub(crate) fn at(&self, code: &Code, head: u32) -> Arc<Slice> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(known.entry(head).or_insert_with(|| Arc::new(slice(code, head))))
+    }
+
+    /// What leaves the loop with this head, when that is a matter of arithmetic.
+    pub(crate) fn exits(&self, code: &Code, head: u32) -> Option<Arc<Exits>> {
+        let mut known = self.exits.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(head).or_insert_with(|| induction::exits(code, head).map(Arc::new)).clone()
     }
 
     /// What matters behind the instruction at a position.

@@ -23,6 +23,10 @@ const MOST: u64 = 1024;
 const SHORT: u64 = 6;
 const LONG: u64 = 600;
 const LONGEST: u64 = 70_000;
+/// Turns of one loop after which its exits are worked out: of one that only calculates, and of one whose accesses may
+/// end it.
+const COUNTED: u64 = 4_096;
+const COUNTED_ACCESSES: u64 = 1 << 20;
 /// Turns of one loop after which the states of lanes are remembered, and after which other warps that come to the same
 /// loop are held back: they would only do the same again.
 const KEYED: u64 = 4_096;
@@ -52,6 +56,8 @@ pub(crate) struct Watch {
     looks: u64,
     target: Option<Target>,
     streak: Option<Streak>,
+    /// The loop that was looked at last (function, head, frame), and since when.
+    round: Option<((u32, u32, u32), u64)>,
 }
 
 /// Turns of one loop that nobody else can notice.
@@ -178,6 +184,11 @@ impl Warp {
     pub(crate) fn look(&mut self, core: &mut Core<'_>, group: &mut Group, head: u32) -> bool {
         let turns = self.watch.turns;
         let Some(target) = &mut self.watch.target else {
+            if self.never_leaves(core, group, head) {
+                let parked = Parked { reads: Vec::new(), timed: false, head };
+                group.state = State::Parked(Box::new(parked));
+                return true;
+            }
             self.begin(core, group, head);
             return false;
         };
@@ -231,6 +242,27 @@ impl Warp {
         self.watch.next = turns + LEAST;
         group.state = State::Parked(Box::new(parked));
         true
+    }
+
+    /// Whether arithmetic says that the lanes stay in a loop which they have gone round for long.
+    fn never_leaves(&mut self, core: &Core<'_>, group: &Group, head: u32) -> bool {
+        let turns = self.watch.turns;
+        let here = (core.code.function.id.0, head, group.frame);
+        let since = match self.watch.round {
+            Some((place, since)) if place == here => since,
+            _ => {
+                self.watch.round = Some((here, turns));
+                return false;
+            }
+        };
+        if turns - since < COUNTED {
+            return false;
+        }
+        let exits = core.code.slices.exits(core.code, head);
+        exits.is_some_and(|exits| {
+            (!exits.accesses || turns - since >= COUNTED_ACCESSES)
+                && lanes(core.mask).all(|lane| exits.never(core, lane))
+        })
     }
 
     /// Starts to watch a loop.
