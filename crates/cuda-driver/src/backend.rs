@@ -63,6 +63,12 @@ pub trait Backend: Send + Sync {
     /// When the bytes do not lie in one allocation.
     fn fill(&self, address: u64, pattern: &[u8], bytes: u64) -> Result<(), Status>;
 
+    /// What is wrong with bytes of the device that the host is about to see.
+    fn doubtful(&self, address: u64, bytes: u64) -> Option<Told> {
+        let _ = (address, bytes);
+        None
+    }
+
     /// Places an image's variables, if it has not been done: those that are named at these addresses of host
     /// memory that was mapped, the others in the device's own memory.
     ///
@@ -83,6 +89,9 @@ pub trait Backend: Send + Sync {
     fn start(&self, launch: &Launch) -> Result<Box<dyn Run>, Box<Failure>>;
 }
 
+/// A finding, and the calls of the host that belong to it.
+pub type Told = (Finding, Vec<Mention>);
+
 /// A launch that runs.
 pub trait Run: Send {
     /// Runs it for a while.
@@ -92,8 +101,8 @@ pub trait Run: Send {
     /// it stands for good.
     fn standstill(&mut self, outside: Option<&str>) -> Option<Finding>;
 
-    /// What else it did wrong, by the order of its accesses.
-    fn races(&mut self) -> Vec<Finding> {
+    /// What else it did wrong, by the order of its accesses and by what it read.
+    fn faults(&mut self) -> Vec<Told> {
         Vec::new()
     }
 

@@ -54,6 +54,8 @@ struct State {
     seen: HashSet<LaunchRecord>,
     /// The most recent launch of each executable graph.
     executed: HashMap<u64, OperationId>,
+    /// Where doubtful bytes came from that the host has got: file and line.
+    doubtful: HashSet<(String, u32)>,
     next_stream: u64,
     next_event: u64,
     /// When a thread of the program last called, or came back from waiting.

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use standstill_device_sim::{
     Device, DeviceSink, Grid, LaunchError, LaunchRequest, MemoryError, Module, Progress, Schedule, Touched,
 };
-use standstill_findings::Finding;
+use standstill_findings::{Finding, Known};
 use standstill_kernel_ir::{Function, FunctionId, Module as IrModule, Program};
 use standstill_trace::{Access, Mode};
 
-use crate::backend::{Backend, Failure, Run, Step};
+use crate::backend::{Backend, Failure, Mention, Run, Step, Told};
 use crate::call_site::CallSite;
 use crate::card::Card;
 use crate::fault_report::{Freed, FreedMemory, failure};
@@ -95,7 +95,10 @@ impl Software {
     #[must_use]
     pub fn new(card: &Card, execution: Execution) -> Software {
         Software {
-            device: Device::new(card.device, card.memory),
+            device: match execution.races {
+                true => Device::watched(card.device, card.memory),
+                false => Device::new(card.device, card.memory),
+            },
             modules: Mutex::default(),
             execution,
             launches: Mutex::new(0),
@@ -176,6 +179,11 @@ impl Backend for Software {
         self.device.memory().fill(address, pattern, bytes).map_err(status_of_memory)
     }
 
+    fn doubtful(&self, address: u64, bytes: u64) -> Option<Told> {
+        let (finding, mark) = self.device.memory().doubtful(address, bytes)?;
+        Some(told(finding, mark, &self.replay()))
+    }
+
     fn load(&self, image: &'static Image, placed: &[(String, u64)]) -> Result<(), Status> {
         self.load_placed(image, placed).map(|_| ())
     }
@@ -252,6 +260,14 @@ impl Software {
     }
 }
 
+/// A finding with the flags that replay it, and where the memory was allocated that it is about.
+fn told(mut finding: Finding, mark: u64, replay: &str) -> Told {
+    finding.replay.get_or_insert_with(|| replay.to_owned());
+    let site = CallSite::from_number(mark);
+    let mention = (mark != 0).then(|| Mention::new("the memory was allocated here", site));
+    (finding, mention.into_iter().collect())
+}
+
 /// What kernels print goes where the program prints (CUDA C++ Programming Guide, «Formatted Output»).
 struct Output;
 
@@ -301,6 +317,9 @@ impl Run for Running {
 
     fn standstill(&mut self, outside: Option<&str>) -> Option<Finding> {
         let mut finding = self.grid.standstill(outside)?.finding;
+        if let (Some(reason), Known::Observed) = (self.grid.guessed(), &finding.known) {
+            finding.known = Known::Possible { reason };
+        }
         finding.replay.get_or_insert_with(|| self.replay.clone());
         Some(finding)
     }
@@ -317,12 +336,16 @@ impl Run for Running {
         Some(self.grid.reach()?.into_iter().map(access).collect())
     }
 
-    fn races(&mut self) -> Vec<Finding> {
-        let mut findings = self.grid.races();
-        for finding in &mut findings {
-            finding.replay.get_or_insert_with(|| self.replay.clone());
+    fn faults(&mut self) -> Vec<Told> {
+        let mut races = self.grid.races();
+        if let Some(reason) = self.grid.guessed() {
+            for finding in &mut races {
+                finding.known = Known::Possible { reason: reason.clone() };
+            }
         }
-        findings
+        let races = races.into_iter().map(|finding| (finding, 0));
+        let all = races.chain(self.grid.doubtful());
+        all.map(|(finding, mark)| told(finding, mark, &self.replay)).collect()
     }
 
     fn contended(&mut self) -> Vec<(usize, u32, u32)> {

@@ -90,38 +90,65 @@ pub fn without_arguments(function: ConstPointer, wish: &Wish) -> Result<Launch> 
     })
 }
 
+/// A launch that CUDA answers with an error; the user hears why.
+fn refuse(kernel: &Kernel, status: Status, why: String) -> Status {
+    runtime().tell(format!("the launch of {} is refused: {why}", kernel.name));
+    status
+}
+
 /// What is wrong with a launch before it runs; else the shape of its clusters.
 fn check(kernel: &Kernel, settings: Settings, wish: &Wish, card: &Card) -> Result<[u32; 3]> {
     let [gx, gy, gz] = wish.grid;
     let threads = volume(wish.block);
-    let shape_fits = volume(wish.grid) > 0
-        && gx <= MOST_BLOCKS_X
-        && gy.max(gz) <= MOST_BLOCKS_YZ
-        && threads > 0
-        && threads <= MOST_THREADS
-        && wish.block.last().is_some_and(|z| *z <= MOST_THREADS_Z);
-    if !shape_fits {
-        return Err(Status::InvalidConfiguration);
+    if let Some(why) = match () {
+        () if volume(wish.grid) == 0 => Some("its grid has no blocks".to_owned()),
+        () if threads == 0 => Some("its blocks have no threads".to_owned()),
+        () if threads > MOST_THREADS => {
+            Some(format!("its blocks have {threads} threads; at most {MOST_THREADS} are possible"))
+        }
+        () if wish.block.last().is_some_and(|z| *z > MOST_THREADS_Z) => {
+            Some(format!("its blocks have more than {MOST_THREADS_Z} threads in z"))
+        }
+        () if gx > MOST_BLOCKS_X || gy.max(gz) > MOST_BLOCKS_YZ => {
+            Some(format!("its grid of {gx}x{gy}x{gz} blocks is larger than the card takes"))
+        }
+        () => None,
+    } {
+        return Err(refuse(kernel, Status::InvalidConfiguration, why));
     }
-    let bound = kernel.bounds.required_block.or(kernel.bounds.maximum_block);
-    if bound.is_some_and(|bound| threads > volume(bound)) {
-        return Err(Status::InvalidValue);
+    let bound = kernel.bounds.required_block.or(kernel.bounds.maximum_block).map(volume);
+    if let Some(bound) = bound.filter(|bound| threads > *bound) {
+        let why = format!("its blocks have {threads} threads; the kernel is compiled for at most {bound}");
+        return Err(refuse(kernel, Status::InvalidValue, why));
     }
     let most_dynamic = settings
         .max_dynamic_shared
         .unwrap_or(0)
         .max(SHARED_WITHOUT_ASKING.saturating_sub(kernel.static_shared as u32));
     if wish.dynamic_shared as u64 > u64::from(most_dynamic) {
-        return Err(Status::InvalidValue);
+        let why = format!(
+            "it asks for {} bytes of dynamic shared memory and may have {most_dynamic}; \
+             cudaFuncSetAttribute allows more",
+            wish.dynamic_shared
+        );
+        return Err(refuse(kernel, Status::InvalidValue, why));
     }
     let shared = kernel.static_shared + wish.dynamic_shared as u64;
     let fits = card.blocks_per_multiprocessor(threads as u32, kernel.registers, shared);
     if fits == 0 {
-        return Err(Status::LaunchOutOfResources);
+        let why = format!(
+            "a block of {threads} threads with {} registers each and {shared} bytes of shared memory does not fit \
+             a multiprocessor of the {}",
+            kernel.registers, card.device.name
+        );
+        return Err(refuse(kernel, Status::LaunchOutOfResources, why));
     }
     let capacity = fits * u64::from(card.device.multiprocessors);
     if wish.cooperative && volume(wish.grid) > capacity {
-        return Err(Status::CooperativeLaunchTooLarge);
+        let blocks = volume(wish.grid);
+        let why =
+            format!("{blocks} blocks are to run together, but the {} holds {capacity}", card.device.name);
+        return Err(refuse(kernel, Status::CooperativeLaunchTooLarge, why));
     }
     cluster(kernel, settings, wish, card)
 }
@@ -135,7 +162,9 @@ fn cluster(kernel: &Kernel, settings: Settings, wish: &Wish, card: &Card) -> Res
     let agrees = required.is_none_or(|required| required == cluster);
     let possible = size == 1 || card.attribute(120) == Some(1);
     if size == 0 || size > most || !divides || !agrees || !possible {
-        return Err(Status::InvalidClusterSize);
+        let [x, y, z] = cluster;
+        let why = format!("clusters of {x}x{y}x{z} blocks do not fit the grid, the kernel, or the card");
+        return Err(refuse(kernel, Status::InvalidClusterSize, why));
     }
     Ok(cluster)
 }

@@ -21,9 +21,19 @@ const REGISTER_FLAGS: u32 = 0x1f;
 /// Device memory of the program.
 pub fn allocate(bytes: u64, kind: Kind) -> Result<u64> {
     let site = CallSite::here();
-    let address = runtime().machine()?.backend().allocate(bytes, site)?;
+    let backend = runtime().machine()?.backend();
+    let address = backend.allocate(bytes, site).inspect_err(|_| refused(bytes))?;
     remember(Allocation { address, bytes, kind, site })?;
     Ok(address)
+}
+
+/// Says why there is no such memory.
+fn refused(bytes: u64) {
+    let (total, free) = runtime().machine().map(|machine| machine.backend().capacity()).unwrap_or_default();
+    let negative = if bytes > i64::MAX as u64 { ", which is a negative size," } else { "" };
+    runtime().tell(format!(
+        "an allocation of {bytes} bytes{negative} is refused: the card has {total}, of which {free} are free"
+    ));
 }
 
 /// Takes an allocation into the table, and writes it down. Memory of a pool is written down by its operation.

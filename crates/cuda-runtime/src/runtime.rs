@@ -1,6 +1,6 @@
 //! The state behind the C interface: one for the process, made at the first call.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::c_int;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -32,6 +32,8 @@ pub struct Runtime {
     pub graphs: Table<Graphs>,
     pub pools: Table<Pools>,
     pub limits: Table<HashMap<c_int, usize>>,
+    /// Sentences that the user has heard.
+    told: Table<HashSet<String>>,
 }
 
 /// A table that several threads of the program use.
@@ -73,10 +75,13 @@ impl Runtime {
         self.machine.get().and_then(|machine| machine.broken())
     }
 
-    /// Tells the user something that the program's error code cannot say.
+    /// Tells the user something that the program's error code cannot say, once.
     pub fn tell(&self, sentence: impl Into<String>) {
-        if let Ok(machine) = self.machine() {
-            machine.journal().write(&Record::Trouble(sentence.into()));
+        let sentence = sentence.into();
+        if let Ok(machine) = self.machine()
+            && self.told.lock().insert(sentence.clone())
+        {
+            machine.journal().write(&Record::Trouble(sentence));
         }
     }
 }

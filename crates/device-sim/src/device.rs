@@ -36,10 +36,19 @@ const WHOLE: i64 = 5_354_228_880;
 impl Device {
     /// A card of a model, with this much memory.
     pub fn new(model: Model, memory_bytes: u64) -> Arc<Device> {
+        Device::with_memory(model, Memory::new(memory_bytes, false))
+    }
+
+    /// [`Device::new`], and of allocations that are marked it is known which bytes were written.
+    pub fn watched(model: Model, memory_bytes: u64) -> Arc<Device> {
+        Device::with_memory(model, Memory::new(memory_bytes, true))
+    }
+
+    fn with_memory(model: Model, memory: Memory) -> Arc<Device> {
         let room = vec![Room { free: WHOLE }; model.multiprocessors as usize];
         Arc::new(Device {
             model,
-            memory: Memory::new(memory_bytes),
+            memory,
             room: Mutex::new(room),
             grids: AtomicU64::new(1),
             workers: AtomicUsize::new(std::thread::available_parallelism().map_or(1, usize::from)),

@@ -19,6 +19,7 @@ mod decode;
 mod device;
 mod exec;
 mod fault;
+mod follow;
 mod grid;
 mod hang;
 mod launch;

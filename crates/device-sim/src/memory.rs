@@ -4,11 +4,15 @@ pub(crate) mod ahead;
 pub(crate) mod halves;
 pub(crate) mod region;
 mod table;
+mod written;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use standstill_findings::Finding;
+
 use crate::address;
+use crate::follow::doubt::GlobalDoubts;
 use region::Region;
 pub(crate) use table::{Allocation, Table};
 
@@ -65,11 +69,33 @@ pub struct Memory {
     /// Counts changes of the table.
     version: AtomicU64,
     capacity: u64,
+    /// It is known of marked allocations which of their bytes were written.
+    watched: bool,
+    doubts: GlobalDoubts,
 }
 
 impl Memory {
-    pub(crate) fn new(capacity: u64) -> Memory {
-        Memory { table: RwLock::default(), version: AtomicU64::new(0), capacity }
+    pub(crate) fn new(capacity: u64, watched: bool) -> Memory {
+        Memory {
+            table: RwLock::default(),
+            version: AtomicU64::new(0),
+            capacity,
+            watched,
+            doubts: GlobalDoubts::default(),
+        }
+    }
+
+    /// What is doubtful of its bytes.
+    pub(crate) fn doubts(&self) -> &GlobalDoubts {
+        &self.doubts
+    }
+
+    /// A finding when something in this range, which the host is about to see, comes from memory that nobody wrote, or
+    /// has no known value; with the mark of the allocation that it came from.
+    pub fn doubtful(&self, address: u64, bytes: u64) -> Option<(Finding, u64)> {
+        let doubt = self.doubts.of(address, bytes);
+        let origin = (doubt.some_unwritten || doubt.unknown).then(|| self.doubts.origin(doubt.origin))??;
+        Some((crate::follow::copied(&origin), origin.mark))
     }
 
     /// The table as it is now.
@@ -99,7 +125,7 @@ impl Memory {
     /// # Errors
     /// When the card, or this machine, has less free memory.
     pub fn allocate(&self, bytes: u64) -> Result<u64, MemoryError> {
-        self.allocate_marked(bytes, 0)
+        self.place(bytes, 0, false)
     }
 
     /// [`Memory::allocate`] with a mark that [`Memory::find`] gives back, such as the number of the call.
@@ -107,13 +133,18 @@ impl Memory {
     /// # Errors
     /// When the card, or this machine, has less free memory.
     pub fn allocate_marked(&self, bytes: u64, mark: u64) -> Result<u64, MemoryError> {
+        self.place(bytes, mark, self.watched)
+    }
+
+    fn place(&self, bytes: u64, mark: u64, watched: bool) -> Result<u64, MemoryError> {
         let (_, free) = self.capacity();
         let full = MemoryError::OutOfMemory { asked: bytes, free };
         if bytes > free {
             return Err(full);
         }
         let size = usize::try_from(bytes.max(1)).map_err(|_| full)?;
-        let region = Arc::new(Region::owned(size).ok_or(full)?);
+        let region = Region::owned(size).ok_or(full)?;
+        let region = Arc::new(if watched { region.watched().ok_or(full)? } else { region });
         self.change(|table| {
             let address = table.next.max(address::GLOBAL).next_multiple_of(ALIGNMENT);
             table.next = address.saturating_add(bytes.max(1)).saturating_add(GAP);
@@ -192,7 +223,11 @@ impl Memory {
     /// # Errors
     /// When the bytes do not lie in one allocation.
     pub fn write(&self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
-        self.inside(address, from.len() as u64, |region, offset| region.write(offset, from))
+        self.doubts.set(address, from.len() as u64, None);
+        self.inside(address, from.len() as u64, |region, offset| {
+            region.note_written(offset, from.len());
+            region.write(offset, from)
+        })
     }
 
     /// Repeats a pattern over `bytes` bytes; a pattern that does not fit at the end is cut.
@@ -246,7 +281,7 @@ mod tests {
 
     #[test]
     fn allocations_are_apart_and_zeroed() {
-        let memory = Memory::new(1 << 20);
+        let memory = Memory::new(1 << 20, false);
         let first = memory.allocate(100).unwrap();
         let second = memory.allocate(100).unwrap();
         assert!(second >= first + 100 + GAP);

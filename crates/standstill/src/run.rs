@@ -218,8 +218,7 @@ impl Observer for Watcher<'_> {
         }
         self.host = Some(host);
         if let Some(host) = &mut self.host {
-            host.explained_after = captured.expired.elapsed();
-            host.json["explained_seconds"] = host.explained_after.as_secs_f64().into();
+            host.explained(captured.expired.elapsed());
         }
         // A person waits for the explanation; a script for the whole document.
         if report::is_text(&self.arguments.output) {

@@ -141,8 +141,46 @@ fn wrong_calls_have_cudas_codes() {
            cudaErrorMemoryAllocation\ncudaErrorInvalidConfiguration\ncudaErrorInvalidConfiguration\n\
            cudaErrorInvalidValue\ncudaSuccess\ncudaErrorInvalidDevice\ncudaErrorInvalidMemcpyDirection\n\
            cudaErrorInvalidResourceHandle\n"],
-        &["memory is freed twice (16 bytes)", "cudaFree of 0x8, which CUDA did not allocate"],
+        &[
+            "memory is freed twice (16 bytes)",
+            "cudaFree of 0x8, which CUDA did not allocate",
+            "18446744073709551615 bytes, which is a negative size, is refused",
+            "the launch of _Z1ki is refused: its blocks have 2048 threads; at most 1024 are possible",
+            "its grid has no blocks",
+            "it asks for 1048576 bytes of dynamic shared memory",
+        ],
     );
+}
+
+#[test]
+fn calls_of_the_host_are_shown_with_their_lines() {
+    let check = |body: &str, rule: &str, lines: &[u64]| {
+        let source = format!("static int h[64];\nint main() {{\n  int *a;\n{body}  return 0;\n}}");
+        let Some(program) = Program::new(&source) else { return };
+        let exit = if rule == "leak" { 0 } else { 1 };
+        program.run(&["--format", "json", "--output", "answer.json"]).exits(exit);
+        let text = std::fs::read_to_string(program.place.path("answer.json")).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let finding = &json["findings"][0];
+        assert_eq!(finding["rule"], rule, "{body}: {text}");
+        let spans = finding["spans"].as_array().unwrap();
+        let found: Vec<u64> = spans.iter().map(|span| span["line"].as_u64().unwrap() - 2).collect();
+        assert_eq!(found, lines, "{body}: {text}");
+        assert_eq!(spans[0]["primary"], true, "{text}");
+    };
+    check("  cudaMalloc(&a, 256);\n", "leak", &[4]);
+    check("  cudaMalloc(&a, 256);\n  cudaFree(a);\n  cudaFree(a);\n", "use-after-free", &[6, 5, 4]);
+    check(
+        "  cudaMallocAsync(&a, 256, 0);\n  cudaFreeAsync(a, 0);\n  cudaMemcpy(h, a, 256, cudaMemcpyDeviceToHost);\n",
+        "use-after-free",
+        &[6, 5, 4],
+    );
+    check(
+        "  cudaMalloc(&a, 252);\n  cudaMemcpy(a, h, sizeof h, cudaMemcpyHostToDevice);\n  cudaFree(a);\n",
+        "out-of-bounds",
+        &[5, 4],
+    );
+    check("  cudaMalloc(&a, 252);\n  cudaMemset(a + 1, 0, 252);\n  cudaFree(a);\n", "out-of-bounds", &[5, 4]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::backend::{Failure, Run, Step};
 use crate::call_site::CallSite;
 use crate::host::{self, Others};
 use crate::journal::Record;
-use crate::operation::{OperationId, Work};
+use crate::operation::{Copy, Memory, OperationId, Work};
 use crate::queue::OperationOrder;
 use crate::status::Status;
 use crate::transfer;
@@ -29,6 +29,8 @@ const LONG_QUIET: Duration = Duration::from_millis(50);
 /// Between two looks at memory that the host may write while the device is parked.
 const SHORTEST_LOOK: Duration = Duration::from_micros(100);
 const LONGEST_LOOK: Duration = Duration::from_millis(5);
+/// So many rows of a copy are looked at for values that nobody gave.
+const MOST_ROWS: usize = 1024;
 /// Exit code of a program that the verdict ended.
 const ENDED_BY_VERDICT: i32 = 1;
 
@@ -114,25 +116,48 @@ impl Machine {
                     Ok(run) => runs.push((id, run)),
                     Err(failure) => self.fail(*failure, runs),
                 },
-                other => match transfer::carry_out(&*self.backend, &other) {
-                    Ok(()) => self.complete(id),
-                    Err(status) => {
-                        let sentence = format!("a {} could not be carried out: {status}", other.word());
-                        self.fail(Failure::told(status, sentence), runs);
+                other => {
+                    if let Work::Copy(copy) = &other {
+                        self.tell_doubtful(copy);
                     }
-                },
+                    match transfer::carry_out(&*self.backend, &other) {
+                        Ok(()) => self.complete(id),
+                        Err(status) => {
+                            let sentence = format!("a {} could not be carried out: {status}", other.word());
+                            self.fail(Failure::told(status, sentence), runs);
+                        }
+                    }
+                }
             }
         }
     }
 
-    /// Tells of what a launch did wrong by the order of its accesses.
-    fn tell_races(&self, run: &mut dyn Run) {
-        for finding in run.races() {
-            self.journal.write(&Record::Finding(Box::new(finding)));
+    /// Tells of what a launch did wrong without standing still.
+    fn tell_faults(&self, run: &mut dyn Run) {
+        for (finding, mentions) in run.faults() {
+            self.journal.write(&Record::sited(finding, &mentions));
         }
         let contended = run.contended();
         if !contended.is_empty() {
             self.journal.write(&Record::Contended(contended));
+        }
+    }
+
+    /// Tells of doubtful bytes that a copy brings to the host; of each origin once.
+    fn tell_doubtful(&self, copy: &Copy) {
+        if !matches!((&copy.from.memory, &copy.to.memory), (Memory::Device, Memory::Host)) {
+            return;
+        }
+        let rows = (0..copy.depth).flat_map(|slice| (0..copy.height).map(move |row| (slice, row)));
+        let found = rows.take(MOST_ROWS).find_map(|(slice, row)| {
+            let from = &copy.from;
+            let offset = slice.wrapping_mul(from.slice).wrapping_add(row.wrapping_mul(from.pitch));
+            self.backend.doubtful(from.address.wrapping_add(offset), copy.width)
+        });
+        let Some((finding, mentions)) = found else { return };
+        let place = finding.primary_span().map(|span| (span.file.clone(), span.line));
+        if self.lock().doubtful.insert(place.unwrap_or_default()) {
+            self.journal.write(&Record::sited(finding, &mentions));
         }
     }
 
@@ -143,7 +168,7 @@ impl Machine {
         while let Some((id, run)) = runs.get_mut(index) {
             let step = run.advance();
             if matches!(step, Step::Finished | Step::Failed(_)) {
-                self.tell_races(run.as_mut());
+                self.tell_faults(run.as_mut());
                 if let Some(accesses) = run.reach() {
                     self.note_at(CallSite::default(), || Call::Reach { operation: id.0, accesses });
                 }
@@ -258,7 +283,7 @@ impl Machine {
     ) {
         let (launches, operations, ending) = (state.launches, state.operations, state.ending);
         drop(state);
-        runs.iter_mut().for_each(|(_, run)| self.tell_races(run.as_mut()));
+        runs.iter_mut().for_each(|(_, run)| self.tell_faults(run.as_mut()));
         let findings: Vec<Finding> = runs.iter_mut().filter_map(|(_, run)| run.standstill(outside)).collect();
         if findings.is_empty() {
             let sentence = "the device stands still, and no thread of the program can change that".to_owned();

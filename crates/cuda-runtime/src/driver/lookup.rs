@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, c_char, c_int};
 
-use standstill_cuda_driver::Status;
+use standstill_cuda_driver::{CallSite, Status};
 
 use super::contexts::export_driver;
 use crate::call::{Result, export, put};
@@ -52,12 +52,26 @@ export_driver! {
     }
 
     fn cuGetExportTable(_table: *mut ConstPointer, _id: ConstPointer) {
-        runtime().tell(
-            "the program has NVIDIA's CUDA runtime linked into it, which works with NVIDIA's driver only. \
-             Link it again with the shared runtime (`nvcc -cudart shared …`)",
-        );
+        refuse_runtime();
         Err(Status::NotSupported)
     }
+}
+
+/// Says who has brought NVIDIA's own runtime, and what helps.
+fn refuse_runtime() {
+    let own = std::env::current_exe().unwrap_or_default().display().to_string();
+    let caller = CallSite::here().frames().into_iter().next().map_or_else(|| own.clone(), |frame| frame.file);
+    let (who, help) = match caller == own {
+        true => ("the program".to_owned(), "Link it again with the shared runtime (`nvcc -cudart shared …`)"),
+        false => (
+            format!("{caller}, which the program has loaded,"),
+            "Packages that bring it so (CuPy, PyTorch) do not run on the software GPU; what uses the driver's \
+             interface with PTX (Numba), or the shared runtime, does",
+        ),
+    };
+    runtime().tell(format!(
+        "{who} has NVIDIA's CUDA runtime linked into it, which works with NVIDIA's driver only. {help}"
+    ));
 }
 
 export! {

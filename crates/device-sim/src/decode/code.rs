@@ -230,6 +230,13 @@ pub(crate) struct Code {
     pub(crate) slices: crate::hang::slice::Slices,
 }
 
+impl Code {
+    /// The position of one of its operations.
+    pub(crate) fn position(&self, op: &Micro) -> usize {
+        std::ptr::from_ref(op).addr().wrapping_sub(self.ops.as_ptr().addr()) / size_of::<Micro>()
+    }
+}
+
 /// How many rows of each plane.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Frame {

@@ -25,7 +25,7 @@ pub(crate) enum Target {
 }
 
 /// What an address means in a space.
-fn window_of(space: Space, address: u64) -> Window {
+pub(crate) fn window_of(space: Space, address: u64) -> Window {
     match space {
         Space::Shared | Space::SharedCluster => address::shared(address as u32),
         Space::Local => Window::Local((address as u32).wrapping_sub(address::LOCAL as u32)),
@@ -164,6 +164,7 @@ impl Core<'_> {
         }
         match target {
             Target::Region(region, offset) => {
+                region.note_written(offset, bytes as usize);
                 match bytes {
                     1 => region.store(offset, value as u8),
                     2 => region.store(offset, value as u16),
@@ -205,6 +206,7 @@ impl Core<'_> {
         let old = match &target {
             Target::Region(region, offset) => {
                 let offset = *offset;
+                region.note_written(offset, bytes as usize);
                 match bytes {
                     1 => region.update(offset, |old: u8| change(old.into()) as u8).map(u64::from),
                     2 => region.update(offset, |old: u16| change(old.into()) as u16).map(u64::from),

@@ -11,11 +11,12 @@ use super::warp::{Group, State, Warp};
 use crate::address;
 use crate::decode::code::{Builtin, Call, Code, LANES, Place, Row64, Target};
 use crate::fault::FaultKind;
+use crate::follow::marks::Mark;
 
 type Refused = (FaultKind, u32);
 
 /// Values on their way from one frame to another.
-type Passed = SmallVec<[(Place, Row64); 8]>;
+type Passed = SmallVec<[(Place, Row64, Mark); 8]>;
 
 /// Enters a function; gives its first position, or `None` for one that the device provides.
 pub(super) fn call(
@@ -65,6 +66,7 @@ pub(super) fn call(
     }
     (core.base, core.local_base) = (known.base, known.local_base);
     core.code = entered;
+    core.marks.enter(core.base, core.mask);
     group.frame = frame;
     deliver(core, passed);
     Ok(Some(0))
@@ -95,13 +97,14 @@ fn collect(core: &Core<'_>, given: &[(u32, u32, Place)], taken: &[(u32, u32, Pla
         for lane in lanes(core.mask) {
             row[lane] = core.read(from, lane);
         }
-        passed.push((to, row));
+        passed.push((to, row, core.marks.of(core.base, from)));
     }
     passed
 }
 
 fn deliver(core: &mut Core<'_>, passed: Passed) {
-    for (to, row) in passed {
+    for (to, row, mark) in passed {
+        core.marks.set(core.base, to, core.mask, mark);
         for lane in lanes(core.mask) {
             core.write(to, lane, row[lane]);
         }
@@ -117,6 +120,7 @@ fn provided(core: &mut Core<'_>, builtin: Builtin, site: &Call) -> Result<(), Re
             .map_or(Place::NONE, |&(.., place)| place)
     };
     let result = site.results.first().map_or(Place::NONE, |&(.., place)| place);
+    core.marks.set(core.base, result, core.mask, Mark::default());
     for lane in lanes(core.mask) {
         let value = |core: &Core<'_>, index| core.read(argument(index), lane);
         // What happens here is seen outside.

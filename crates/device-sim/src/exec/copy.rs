@@ -9,7 +9,7 @@ use super::core::{Core, Step, lanes};
 use super::general::not_known;
 use super::mbarrier::Mbarrier;
 use crate::address;
-use crate::decode::code::{Code, Micro, Place, Whole};
+use crate::decode::code::{Code, LANES, Micro, Place, Whole};
 use crate::fault::FaultKind;
 
 /// `cp.async`: shared address, global address, bytes, bytes that come from memory (the rest is zero).
@@ -163,16 +163,24 @@ fn tensor_copy(
 ) -> Step {
     let behind = 1 + usize::from(multicast);
     let barrier = whole.sources.len().checked_sub(behind).map_or(Place::NONE, |index| whole.source(index));
+    let mut expected = 0;
     if completion == BulkCompletion::Mbarrier {
         for lane in lanes(core.active) {
             let address = core.read(barrier, lane);
+            let left = |word: u64| Mbarrier::from_word(word).bytes.max(0) as u64;
+            expected = core.peek(Space::Shared, lane, address, 8).map_or(0, left);
             let complete = |barrier: Mbarrier| barrier.complete(barrier.bytes.max(0) as u32);
             if let Err(kind) = core.change_mbarrier(Space::Shared, lane, address, complete) {
                 return core.fail(kind, lane);
             }
         }
     }
-    not_known(core, code, op, "a bulk tensor copy")
+    let step = not_known(core, code, op, "a bulk tensor copy");
+    let to_shared = completion == BulkCompletion::Mbarrier;
+    let lane = core.active.trailing_zeros() as usize % LANES;
+    let to = to_shared.then(|| (core.read(whole.source(0), lane), expected));
+    crate::follow::tensor_copy(core, code.position(op), to);
+    step
 }
 
 /// The same place in the shared memory of another block of the cluster.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::decode::code::{Aligned, Code, Frame, Kernel, LANES, Micro, Place, Plane, Row32, Row64, Slot};
 use crate::fault::FaultKind;
+use crate::follow::marks::Marks;
 use crate::grid::shared::{BlockShared, GridShared};
 use crate::hang::spy::Spy;
 
@@ -155,6 +156,8 @@ pub(crate) struct Core<'a> {
     /// Ticks since the turn began.
     pub(crate) ticks: u64,
     pub(crate) spy: Spy,
+    /// What is doubtful of the registers.
+    pub(crate) marks: Marks,
 }
 
 impl Core<'_> {

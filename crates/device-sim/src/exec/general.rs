@@ -42,7 +42,12 @@ pub(crate) fn not_known(core: &mut Core<'_>, code: &Code, op: &Micro, what: &str
     core.grid.unknown(code, op);
     match core.grid.strict {
         true => core.fail(FaultKind::NotSupported(format!("the value of {what}")), 0),
-        false => Step::Next,
+        false => {
+            // From here on it is followed; a turn in which that was not so ends.
+            let followed = core.grid.follow.is_some();
+            crate::follow::not_known(core, code.position(op), what);
+            if followed { Step::Next } else { Step::Sleep }
+        }
     }
 }
 

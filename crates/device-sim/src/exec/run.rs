@@ -67,6 +67,9 @@ impl Warp {
                     core.active =
                         if op.guard == Slot::NONE { core.mask } else { core.mask & core.predicate(op.guard) };
                     if core.active == 0 {
+                        if WATCHED && !core.marks.is_empty() {
+                            crate::follow::branch(core, op.guard, pc);
+                        }
                         pc += 1;
                         continue;
                     }
@@ -100,6 +103,9 @@ impl Warp {
                         crate::reach::note(core, op, pc);
                     }
                     let gives_way = WATCHED && op.orders && crate::race::before(core, op, pc);
+                    if WATCHED && (op.orders || !core.marks.is_empty()) {
+                        crate::follow::before(core, op, pc);
+                    }
                     let step = (op.run)(core, op);
                     if WATCHED && op.orders {
                         crate::race::after(core, op, pc, step);
@@ -153,6 +159,9 @@ impl Warp {
                 }
                 Kind::Branch => {
                     self.count(core, op);
+                    if WATCHED && !core.marks.is_empty() {
+                        crate::follow::branch(core, op.guard, pc);
+                    }
                     let taken = core.mask & core.predicate(op.guard);
                     let target = if taken == core.mask {
                         op.a.0
@@ -183,6 +192,9 @@ impl Warp {
                 }
                 Kind::Switch => {
                     self.count(core, op);
+                    if WATCHED && !core.marks.is_empty() {
+                        crate::follow::switch(core, op.a, pc);
+                    }
                     let targets = code.switches.get(op.x as usize).map_or(&[][..], Vec::as_slice);
                     let index = *core.narrow(op.a);
                     let target = |lane: usize| targets.get(index[lane] as usize).copied();

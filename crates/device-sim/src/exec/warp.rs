@@ -8,6 +8,7 @@ use super::core::{Core, LocalMemory, Registers, WarpPlace, lanes};
 use super::run::End;
 use crate::decode::code::{Code, Frame, Kernel};
 use crate::fault::FaultKind;
+use crate::follow::marks::Marks;
 use crate::grid::shared::{BlockShared, GridShared};
 use crate::hang::spy::Spy;
 use crate::hang::watch::{Parked, Watch};
@@ -97,6 +98,8 @@ pub(crate) struct Warp {
     known_frames: FxHashMap<(u32, u32, u32), u32>,
     pub(crate) watch: Watch,
     pub(crate) spy: Spy,
+    /// What is doubtful of its registers.
+    pub(crate) marks: Marks,
     /// Ticks that this warp has run.
     pub(crate) ticks: u64,
     /// Phase of the cluster's barrier at the last arrival.
@@ -173,6 +176,7 @@ impl Warp {
             known_frames: FxHashMap::default(),
             watch: Watch::default(),
             spy: Spy::default(),
+            marks: Marks::default(),
             ticks: 0,
             cluster_phase: 0,
             queued: false,
@@ -266,10 +270,10 @@ impl Warp {
             fault: None,
             ticks: 0,
             spy: std::mem::take(&mut self.spy),
+            marks: std::mem::take(&mut self.marks),
         };
         let turn = loop {
-            let watched =
-                core.grid.race.is_some() || core.grid.preempt.is_some() || core.grid.reach.is_some();
+            let watched = core.grid.is_watched();
             let end = match (chosen, watched) {
                 (Some(_), false) => self.execute::<true, false>(&mut core, &mut group, limit),
                 (None, false) => self.execute::<false, false>(&mut core, &mut group, limit),
@@ -331,10 +335,10 @@ impl Warp {
             group = self.groups.swap_remove(next);
             self.enter(&mut core, &group);
         };
-        let Core { registers, local, spy, ticks, grid, .. } = core;
+        let Core { registers, local, spy, marks, ticks, grid, .. } = core;
         self.ticks += ticks;
         grid.clock += ticks;
-        (self.registers, self.local, self.spy) = (registers, local, spy);
+        (self.registers, self.local, self.spy, self.marks) = (registers, local, spy, marks);
         turn
     }
 

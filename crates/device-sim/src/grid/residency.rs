@@ -92,12 +92,18 @@ impl Grid {
         true
     }
 
+    /// Shared memory for a block; `None` when the host has none.
+    fn shared_memory(&self, bytes: usize) -> Option<Region> {
+        let region = Region::owned(bytes)?;
+        if self.shared.follow.is_some() { region.watched() } else { Some(region) }
+    }
+
     /// New blocks of one cluster; `None` when the host has no memory for them.
     fn fresh_blocks(&self, places: &[BlockPlace]) -> Option<Vec<Block>> {
         let code = self.shared.kernel.code(self.shared.kernel.id)?;
         let bytes = self.shared.kernel.static_shared as usize + self.shared.dynamic_shared as usize;
         let regions: Option<Vec<Arc<Region>>> =
-            places.iter().map(|_| Region::owned(bytes).map(Arc::new)).collect();
+            places.iter().map(|_| self.shared_memory(bytes).map(Arc::new)).collect();
         let regions = regions?;
         let apart = matches!(self.schedule, Schedule::Chosen(_));
         let block = |(&place, region): (&BlockPlace, &Arc<Region>)| {
@@ -147,6 +153,9 @@ impl Grid {
         if let Some(race) = &mut self.shared.race {
             race.forget(block.place.index);
         }
+        if let Some(follow) = &mut self.shared.follow {
+            follow.forget(block.place.index);
+        }
         self.work += block.warps.iter().map(|warp| warp.work).sum::<u64>();
         self.ended += 1;
         self.vacant.push(slot);
@@ -156,7 +165,7 @@ impl Grid {
             if cluster.blocks == 0 {
                 self.clusters.retain(|cluster| cluster.index != block.place.cluster);
             }
-        } else if self.shared.race.is_none() && block.is_alone() {
+        } else if self.shared.race.is_none() && self.shared.follow.is_none() && block.is_alone() {
             self.idle.push(block);
         }
     }

@@ -57,6 +57,8 @@ pub(crate) struct GridShared {
     pub(crate) preempt: Option<Box<crate::preempt::Preempt>>,
     /// The bytes that were touched, when they are asked for.
     pub(crate) reach: Option<Box<crate::reach::Reach>>,
+    /// Values that nobody gave, once there may be some.
+    pub(crate) follow: Option<Box<crate::follow::Follow>>,
 }
 
 #[inline(always)]
@@ -93,6 +95,7 @@ impl GridShared {
             race: race.flatten(),
             preempt: parts.preempt,
             reach: parts.reach.then(|| Box::new(crate::reach::Reach::without(parts.workspace))),
+            follow: parts.races.then(|| crate::follow::Follow::new(true)),
             device: Arc::clone(device),
             module: Arc::clone(module),
             kernel: parts.kernel,
@@ -141,6 +144,7 @@ impl GridShared {
             endless: FxHashMap::default(),
             strict: self.strict,
             race: None,
+            follow: None,
             preempt: None,
             reach: None,
             pace: Some(Pace::Ahead(Box::default())),
@@ -201,10 +205,14 @@ impl GridShared {
         Some(nearest)
     }
 
+    /// Whether every operation is looked at before it is executed.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.race.is_some() || self.preempt.is_some() || self.reach.is_some() || self.follow.is_some()
+    }
+
     /// Notes that an operation gave results that are not known.
     pub(crate) fn unknown(&mut self, code: &Code, op: &Micro) {
-        let distance = std::ptr::from_ref(op).addr().wrapping_sub(code.ops.as_ptr().addr());
-        self.unknown.insert((code.function.id.0, (distance / size_of::<Micro>()) as u32));
+        self.unknown.insert((code.function.id.0, code.position(op) as u32));
     }
 }
 

@@ -57,7 +57,8 @@ impl Grid {
                 return writes;
             }
         }
-        let rank = |waiter: &Waiter| matches!(waiter.why, Why::Memory { .. } | Why::Itself | Why::Time);
+        let rank =
+            |waiter: &Waiter| matches!(waiter.why, Why::Memory { .. } | Why::Itself { .. } | Why::Time);
         let mut order: Vec<usize> = (0..waiters.len()).collect();
         // Barriers first: who waits at one does nothing wrong by itself.
         order.sort_by_key(|&index| waiters.get(index).is_some_and(rank));

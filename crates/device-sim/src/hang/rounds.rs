@@ -103,7 +103,8 @@ impl Block {
                 let slice = group.and_then(|(frame, pc)| slice(warp, frame, pc.checked_sub(1)?));
                 let head = slice.and_then(|slice| slice.head);
                 if let Some(group) = warp.groups.get_mut(index) {
-                    let parked = Parked { reads: reads.clone(), timed, head: head.unwrap_or(group.pc) };
+                    let parked =
+                        Parked { reads: reads.clone(), timed, head: head.unwrap_or(group.pc), steps: false };
                     group.state = State::Parked(Box::new(parked));
                 }
             }

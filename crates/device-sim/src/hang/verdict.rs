@@ -140,7 +140,7 @@ impl<'a> Judged<'a> {
             return self.mbarrier(found);
         }
         let alone = |party: &Party, _: &Described| match &party.first.why {
-            Why::Itself | Why::Time => true,
+            Why::Itself { .. } | Why::Time => true,
             Why::Memory { order, .. } => *order == Order::Weak,
             _ => false,
         };
@@ -149,6 +149,11 @@ impl<'a> Judged<'a> {
             let write = self.write_for(party);
             write.is_some_and(|write| write.behind.is_none_or(|waiter| !party.members.contains(&waiter)))
         };
+        if let Some((_, party, _)) =
+            self.find(|party, _| matches!(party.first.why, Why::Itself { steps: true }))
+        {
+            return self.past_the_end(party);
+        }
         if let Some(found) = self.find(|party, described| alone(party, described) && !written(party)) {
             return self.endless(found);
         }
@@ -367,6 +372,25 @@ impl<'a> Judged<'a> {
         finding
     }
 
+    /// A loop that goes by equal steps past its end, again and again.
+    fn past_the_end(&self, party: &Party) -> Finding {
+        let place = if party.first.test.line > 0 { &party.first.test } else { &party.first.place };
+        let message =
+            "a loop never ends: its steps go past the end, and past it again after every turn of the counter";
+        let mut finding = Finding::new(Rule::NonTerminatingLoop, "", message.to_owned());
+        finding.help = "compare with < or <= where a step may go over the end".into();
+        finding.spans.push(primary(place, format!("never becomes true for {}", party.who())));
+        let sentence = format!(
+            "{} {} in the loop on line {} without end: none of the values that its steps lead to, however often the \
+             counter wraps around, ends it",
+            party.who(),
+            verb(party, "go").replace("gos", "goes"),
+            place.line,
+        );
+        self.finish(&mut finding, sentence, "");
+        finding
+    }
+
     /// Threads at different barriers of a block.
     fn divergent(&self) -> Finding {
         let Some(party) = self.parties.first() else {
@@ -409,7 +433,9 @@ impl<'a> Judged<'a> {
             Why::Cluster => format!("{wait} at the cluster's barrier on line {line}"),
             Why::Lanes { .. } => format!("{wait} at the warp operation on line {line}"),
             Why::Memory { .. } => format!("{} on `{name}` (line {line})", verb(party, "spin")),
-            Why::Time | Why::Itself => format!("{} in a loop without end (line {line})", verb(party, "run")),
+            Why::Time | Why::Itself { .. } => {
+                format!("{} in a loop without end (line {line})", verb(party, "run"))
+            }
         }
     }
 
@@ -439,7 +465,7 @@ impl<'a> Judged<'a> {
                 Why::Cluster => Node::Named("the cluster's barrier".into()),
                 Why::Lanes { missing } => Node::Named(format!("lanes {missing:#010x} of its warp")),
                 Why::Time => Node::Named("time".into()),
-                Why::Itself => Node::Named("its own loop".into()),
+                Why::Itself { .. } => Node::Named("its own loop".into()),
             };
             let target = graph.node(target);
             graph.edge(node, target, self.doing(party), line);

@@ -22,8 +22,8 @@ pub(crate) enum Why {
     Memory { reads: Vec<Read>, order: Order, mbarrier: bool },
     /// Time that passes without end.
     Time,
-    /// Nothing: its loop depends on itself alone.
-    Itself,
+    /// Nothing: its loop depends on itself alone; by equal steps, or by values that repeat.
+    Itself { steps: bool },
 }
 
 /// A group of threads that waits.
@@ -77,7 +77,7 @@ impl Grid {
                             test = self.exit_test(code, parked.head);
                             match (parked.reads.first(), parked.timed) {
                                 (_, true) => Why::Time,
-                                (None, _) => Why::Itself,
+                                (None, _) => Why::Itself { steps: parked.steps },
                                 (Some(first), _) => {
                                     let strongest = parked
                                         .reads
@@ -92,7 +92,7 @@ impl Grid {
                         }
                     };
                     let place = self.place(at.0, at.1);
-                    let place = if place.line == 0 || matches!(why, Why::Itself | Why::Time) {
+                    let place = if place.line == 0 || matches!(why, Why::Itself { .. } | Why::Time) {
                         test.clone()
                     } else {
                         place

@@ -41,6 +41,8 @@ pub(crate) struct Parked {
     pub(crate) timed: bool,
     /// The head of its loop.
     pub(crate) head: u32,
+    /// Arithmetic says that its steps never meet the end.
+    pub(crate) steps: bool,
 }
 
 /// The watch of a warp.
@@ -150,7 +152,7 @@ fn compare_with_known(
     let states: SmallVec<[u64; LANES]> = lanes(core.mask).map(|lane| mix(keys[lane], reads[lane])).collect();
     let known = core.grid.endless.get(&(core.code.function.id.0, head));
     if known.is_some_and(|known| states.iter().all(|state| known.contains(state))) {
-        return Some(Parked { reads: seen, timed: false, head });
+        return Some(Parked { reads: seen, timed: false, head, steps: false });
     }
     if let Some(streak) = streak {
         // The way on from a state is known only as long as memory stays as it was.
@@ -185,7 +187,7 @@ impl Warp {
         let turns = self.watch.turns;
         let Some(target) = &mut self.watch.target else {
             if self.never_leaves(core, group, head) {
-                let parked = Parked { reads: Vec::new(), timed: false, head };
+                let parked = Parked { reads: Vec::new(), timed: false, head, steps: true };
                 group.state = State::Parked(Box::new(parked));
                 return true;
             }
@@ -230,7 +232,8 @@ impl Warp {
             self.end(core);
             return false;
         }
-        let parked = Parked { reads: std::mem::take(&mut core.spy.reads), timed: core.spy.timed, head };
+        let parked =
+            Parked { reads: std::mem::take(&mut core.spy.reads), timed: core.spy.timed, head, steps: false };
         if let Some(streak) = self.watch.streak.take()
             && !parked.timed
             && (streak.head, streak.function) == (head, core.code.function.id.0)

@@ -10,6 +10,8 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
+use super::written::Written;
+
 /// Owned memory is aligned for every element, and for vectors of them.
 const ALIGNMENT: usize = 64;
 
@@ -20,6 +22,8 @@ pub(crate) struct Region {
     length: usize,
     /// What to give back; `None` for host memory.
     owned: Option<Layout>,
+    /// Which bytes somebody has written, where that is asked for.
+    pub(crate) written: Option<Box<Written>>,
 }
 
 // SAFETY: all accesses go through atomics, and owned memory lives as long as the region.
@@ -99,7 +103,22 @@ impl Region {
         // SAFETY: the size is not zero. The system gives such memory lazily, so that a large allocation of which
         // little is used costs little.
         let base = unsafe { alloc_zeroed(layout) };
-        (!base.is_null()).then_some(Region { base, length: bytes, owned: Some(layout) })
+        (!base.is_null()).then_some(Region { base, length: bytes, owned: Some(layout), written: None })
+    }
+
+    /// The same, and from now on it is known which bytes were written.
+    pub(crate) fn watched(mut self) -> Option<Region> {
+        let written = Box::new(Written::nothing(self.length)?);
+        self.written = Some(written);
+        Some(self)
+    }
+
+    /// These bytes are written now, by other ways than those that are watched.
+    #[inline]
+    pub(crate) fn note_written(&self, offset: usize, length: usize) {
+        if let Some(written) = &self.written {
+            written.set(offset, length);
+        }
     }
 
     /// Memory of the host program.
@@ -108,7 +127,7 @@ impl Region {
     /// The bytes must stay mapped, readable and writable as long as the region lives, and nothing in
     /// Rust code may hold a reference to them.
     pub(crate) unsafe fn host(base: *mut u8, bytes: usize) -> Region {
-        Region { base, length: bytes, owned: None }
+        Region { base, length: bytes, owned: None, written: None }
     }
 
     /// Size in bytes.

@@ -20,6 +20,14 @@ pub(crate) struct HostReport {
     pub(crate) explained_after: Duration,
 }
 
+impl HostReport {
+    /// The explanation is there, so long after the limit.
+    pub(crate) fn explained(&mut self, after: Duration) {
+        self.explained_after = after;
+        self.json["explained_seconds"] = after.as_secs_f64().into();
+    }
+}
+
 /// Describes what a program stood on.
 pub(crate) fn host_section(captured: &Captured, explained: &Explained) -> HostReport {
     let mut text = String::new();

@@ -12,6 +12,7 @@ mod stand_in;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use standstill_cuda_driver::journal::{CARD, CONTENDED, FOLDER, ORDER, PTX, RACES, SCHEDULE, SEED, STALE};
@@ -248,7 +249,7 @@ fn keep_traces(path: &Path, traces: &[Vec<u8>]) -> Result<(), Problem> {
 #[derive(Default)]
 struct Runs {
     told: Told,
-    host: Option<HostReport>,
+    watched: Watcher,
     stopped: Option<Reason>,
     /// Of the first run, whose output was shown, unless a later one failed.
     program_exit: Option<u8>,
@@ -269,7 +270,7 @@ fn run_all(arguments: &RunArgs, prepared: &Prepared, allowed: &[Rule]) -> Result
         }
         let journal = journal_folder()?;
         let contended = rehearsal.as_ref().and_then(|(places, _)| places.as_deref());
-        let (outcome, host) = run_once(arguments, prepared, journal.path(), round, contended)?;
+        let (outcome, watched) = run_once(arguments, prepared, journal.path(), round, contended)?;
         let mut told = Told::read(journal.path());
         if outcome.stopped.is_some() {
             // Nobody came: what the device stood on is the best that is known.
@@ -277,7 +278,7 @@ fn run_all(arguments: &RunArgs, prepared: &Prepared, allowed: &[Rule]) -> Result
         }
         let failed = outcome.ended.is_none_or(|ended| ended.exit_code() != 0)
             || merge::raises(arguments, &prepared.input, allowed, &told, &sources);
-        runs.add(round, told, host, &outcome);
+        runs.add(round, told, watched, &outcome);
         let interrupted = matches!(outcome.stopped, Some(Reason::Interrupted { .. }));
         if interrupted || (failed && !software.keep_going) {
             break;
@@ -302,7 +303,7 @@ fn run_once(
     journal: &Path,
     round: Round,
     contended: Option<&Path>,
-) -> Result<(Outcome, Option<HostReport>), Problem> {
+) -> Result<(Outcome, Watcher), Problem> {
     let plan = Plan {
         command: prepared.command(arguments, journal, round, contended),
         limits: arguments.watch.limits(),
@@ -313,11 +314,11 @@ fn run_once(
     let mut watcher = Watcher::default();
     let outcome = standstill_supervisor::run(plan, &mut watcher)
         .map_err(|error| Problem { message: error.to_string(), exit: error.exit_code() })?;
-    Ok((outcome, watcher.host))
+    Ok((outcome, watcher))
 }
 
 impl Runs {
-    fn add(&mut self, round: Round, told: Told, host: Option<HostReport>, outcome: &Outcome) {
+    fn add(&mut self, round: Round, told: Told, watched: Watcher, outcome: &Outcome) {
         self.told.add(told);
         (self.made, self.last_seed) = (self.made + 1, round.seed);
         let exit = outcome.ended.map(standstill_supervisor::Ended::exit_code);
@@ -332,7 +333,7 @@ impl Runs {
         }
         if self.stopped.is_none() {
             self.stopped.clone_from(&outcome.stopped);
-            self.host = host;
+            self.watched = watched;
         }
     }
 }
@@ -341,7 +342,7 @@ fn finish(
     arguments: &RunArgs,
     prepared: &Prepared,
     allowed: &[Rule],
-    runs: Runs,
+    mut runs: Runs,
     sources: &DiskSources,
 ) -> u8 {
     let mut report = Report {
@@ -371,7 +372,7 @@ fn finish(
     }
     let something = !report.findings.is_empty() || !report.errors.is_empty() || runs.stopped.is_some();
     if something || writing::wanted_always(&arguments.output) {
-        writing::write(&report, runs.host.as_ref(), sources, &arguments.output);
+        writing::write(&report, runs.watched.host().as_ref(), sources, &arguments.output);
     }
     exit
 }
@@ -379,7 +380,16 @@ fn finish(
 /// Keeps what the supervisor tells of a program that it has to stop.
 #[derive(Default)]
 struct Watcher {
-    host: Option<HostReport>,
+    host: Option<(HostReport, Instant)>,
+}
+
+impl Watcher {
+    /// What the program stood on; the time to the explanation is that until now.
+    fn host(&mut self) -> Option<HostReport> {
+        let (mut host, expired) = self.host.take()?;
+        host.explained(expired.elapsed());
+        Some(host)
+    }
 }
 
 impl Observer for Watcher {
@@ -388,6 +398,7 @@ impl Observer for Watcher {
     }
 
     fn captured(&mut self, captured: &Captured) {
-        self.host = Some(host_section(&stacks::of_program(captured), &Explained::default()));
+        let host = host_section(&stacks::of_program(captured), &Explained::default());
+        self.host = Some((host, captured.expired));
     }
 }

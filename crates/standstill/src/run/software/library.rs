@@ -38,8 +38,9 @@ impl Library {
         let file = places.iter().find(|place| place.is_file()).ok_or_else(|| {
             let looked: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
             format!(
-                "the software GPU's runtime ({FILE}) is not there; it was looked for at {}. \
-                 Set {VARIABLE} to where it is",
+                "the software GPU's runtime ({FILE}) is not there; it was looked for at {}. `cargo install` brings \
+                 the command alone: in the project's folder, `cargo build --release -p standstill-cuda-runtime` makes \
+                 it in target/release; copy it to one of these places, or set {VARIABLE} to where it is",
                 looked.join(", ")
             )
         })?;
@@ -117,6 +118,8 @@ fn places() -> Vec<PathBuf> {
         places.push(above.join("lib/standstill").join(FILE));
         places.push(above.join("lib").join(FILE));
     }
+    // `cargo install --path` leaves it where it was built.
+    places.push(Path::new(env!("STANDSTILL_BUILT_IN")).join("deps").join(FILE));
     places
 }
 
