@@ -31,6 +31,7 @@ impl Grid {
     /// Whether the next blocks can be split between two threads.
     pub(super) fn may_split(&self) -> bool {
         self.splits
+            && self.shared.follow.is_none()
             && self.in_order
             && self.ended > 0
             && self.ended == self.next_block

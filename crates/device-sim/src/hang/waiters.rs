@@ -92,11 +92,8 @@ impl Grid {
                         }
                     };
                     let place = self.place(at.0, at.1);
-                    let place = if place.line == 0 || matches!(why, Why::Itself { .. } | Why::Time) {
-                        test.clone()
-                    } else {
-                        place
-                    };
+                    let of_loop = matches!(why, Why::Itself { .. } | Why::Time);
+                    let place = if place.line == 0 || of_loop { test.clone() } else { place };
                     waiters.push(Waiter {
                         slot,
                         warp: index,
