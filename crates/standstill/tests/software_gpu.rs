@@ -161,8 +161,9 @@ fn calls_of_the_host_are_shown_with_their_lines() {
         program.run(&["--format", "json", "--output", "answer.json"]).exits(exit);
         let text = std::fs::read_to_string(program.place.path("answer.json")).unwrap();
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let finding = &json["findings"][0];
-        assert_eq!(finding["rule"], rule, "{body}: {text}");
+        let findings = json["findings"].as_array().unwrap();
+        let finding = findings.iter().find(|finding| finding["rule"] == rule);
+        let finding = finding.unwrap_or_else(|| panic!("no {rule} in {body}: {text}"));
         let spans = finding["spans"].as_array().unwrap();
         let found: Vec<u64> = spans.iter().map(|span| span["line"].as_u64().unwrap() - 2).collect();
         assert_eq!(found, lines, "{body}: {text}");
@@ -172,8 +173,8 @@ fn calls_of_the_host_are_shown_with_their_lines() {
     check("  cudaMalloc(&a, 256);\n  cudaFree(a);\n  cudaFree(a);\n", "use-after-free", &[6, 5, 4]);
     check(
         "  cudaMallocAsync(&a, 256, 0);\n  cudaFreeAsync(a, 0);\n  cudaMemcpy(h, a, 256, cudaMemcpyDeviceToHost);\n",
-        "use-after-free",
-        &[6, 5, 4],
+        "alloc-order",
+        &[6, 5],
     );
     check(
         "  cudaMalloc(&a, 252);\n  cudaMemcpy(a, h, sizeof h, cudaMemcpyHostToDevice);\n  cudaFree(a);\n",
