@@ -10,6 +10,7 @@ mod finding;
 mod platform;
 mod rule;
 mod threads;
+mod timeline;
 mod toolchain_file;
 mod wait_graph;
 
@@ -18,5 +19,6 @@ pub use finding::{Finding, Known, Severity, Span};
 pub use platform::{Outcome, Platform, PlatformRow};
 pub use rule::{Rule, RuleInfo};
 pub use threads::ThreadRanges;
+pub use timeline::{Arrow, Lane, Step, StepKind, Timeline};
 pub use toolchain_file::is_toolchain_file;
 pub use wait_graph::{Edge, Node, NodeId, WaitGraph};

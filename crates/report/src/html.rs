@@ -3,6 +3,7 @@
 mod page;
 mod picture;
 mod thread_map;
+mod timeline;
 
 use std::fmt::Write;
 
@@ -27,26 +28,32 @@ pub fn to_html(report: &Report, sources: &dyn Sources) -> String {
     for error in &report.errors {
         let _ = writeln!(out, "<p class=\"error\">{}: {}</p>", escape(&error.file), escape(&error.message));
     }
-    for reported in &report.findings {
-        out.push_str(&section(reported, sources));
+    for (number, timeline) in report.timelines.iter().enumerate() {
+        out.push_str(&timeline::timeline(timeline, number, &report.findings));
+    }
+    for (number, reported) in report.findings.iter().enumerate() {
+        out.push_str(&section(reported, number + 1, sources));
     }
     out.push_str(&evidence(report));
     out.push_str("</main>\n</body>\n</html>\n");
     out
 }
 
-fn section(reported: &Reported, sources: &dyn Sources) -> String {
+fn section(reported: &Reported, number: usize, sources: &dyn Sources) -> String {
     let finding = &reported.finding;
     let mut out = String::new();
     let _ = write!(
         out,
-        "<section class=\"{severity}\">\n<h2><span class=\"severity\">{severity} {code}</span> {message}</h2>\n\
-         <p class=\"kernel\">{rule} in kernel <code>{kernel}</code></p>\n",
+        "<section class=\"{severity}\" id=\"f{number}\">\n<h2><span class=\"severity\">{severity} {code}</span> {message}</h2>\n\
+         <p class=\"kernel\">{rule}{kernel}</p>\n",
         severity = finding.severity.word(),
         code = finding.rule.code(),
         message = escape(&finding.message),
         rule = finding.rule.name(),
-        kernel = escape(&display_name(&finding.kernel)),
+        kernel = match finding.kernel.as_str() {
+            "" => String::new(),
+            kernel => format!(" in kernel <code>{}</code>", escape(&display_name(kernel))),
+        },
     );
     if let Some(waits) = &finding.waits {
         if !waits.sentence.is_empty() {

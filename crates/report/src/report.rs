@@ -1,6 +1,6 @@
 //! What one call of the command has to say.
 
-use standstill_findings::{Coverage, Finding, NotUnderstood, Severity};
+use standstill_findings::{Coverage, Finding, NotUnderstood, Severity, Timeline};
 
 /// Everything that a call found, in the order in which it is to be shown.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -15,6 +15,8 @@ pub struct Report {
     pub kernels: Vec<Kernel>,
     /// What was looked at.
     pub coverage: Coverage,
+    /// Recorded runs as pictures, for the HTML page.
+    pub timelines: Vec<Timeline>,
     /// How to repeat this call.
     pub evidence: Evidence,
     /// The runs of a program under several seeds; `None` where there was one run or none.

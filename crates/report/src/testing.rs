@@ -1,8 +1,8 @@
 //! A report with everything in it, for the tests of all formats.
 
 use standstill_findings::{
-    Coverage, Finding, Known, Node, NotUnderstood, Outcome, Platform, PlatformRow, Rule, Severity, Span,
-    ThreadRanges, WaitGraph,
+    Arrow, Coverage, Finding, Known, Lane, Node, NotUnderstood, Outcome, Platform, PlatformRow, Rule,
+    Severity, Span, Step, StepKind, ThreadRanges, Timeline, WaitGraph,
 };
 
 use crate::{Evidence, Input, InputError, Kernel, MemorySources, Report, TextOptions, merge};
@@ -87,6 +87,7 @@ pub(crate) fn report() -> (Report, MemorySources) {
         }],
         kernels: vec![kernel("_Z7handoffPiPf"), kernel("_Z4goodv"), kernel(long)],
         runs: None,
+        timelines: Vec::new(),
         coverage: Coverage { kernels: 3, launches: 1, operations: 120, widened: 0 },
         evidence: Evidence {
             command: "standstill check src/handoff.cu 'bad file.ptx'".into(),
@@ -195,6 +196,40 @@ fn html_of_a_full_card() {
     assert_eq!(page.matches("title=\"block ").count(), 1057);
     assert!(page.contains("&lt;1056&gt; &amp; &quot;1&quot;"));
     assert!(!page.contains("http"), "the page must work without a network");
+}
+
+/// A producer and a consumer without an event between them, and the host that waits for one.
+#[test]
+fn html_of_streams() {
+    let step = |lane, kind, label: &str| {
+        let detail = format!("{label}, <main>.cu:7");
+        Step { lane, kind, label: label.to_owned(), detail }
+    };
+    let message = "the kernel `consume` reads what `produce` may still write".to_owned();
+    let timeline = Timeline {
+        title: "a & b".into(),
+        lanes: ["host thread 0", "stream 1", "stream 2"]
+            .map(|name| Lane { name: name.into(), host: name.starts_with("host") })
+            .into(),
+        steps: vec![
+            step(Some(1), StepKind::Copy, "copy"),
+            step(None, StepKind::LeftOut, "… 12 …"),
+            step(Some(1), StepKind::Kernel, "produce<float, a_long_name>"),
+            step(Some(1), StepKind::Record, "record e1"),
+            step(Some(2), StepKind::Kernel, "consume"),
+            step(Some(0), StepKind::Synchronise, "synchronise"),
+        ],
+        arrows: vec![
+            Arrow { from: 4, to: 5, missing: None },
+            Arrow { from: 2, to: 4, missing: Some(message.clone()) },
+        ],
+    };
+    let finding = Finding::new(Rule::StreamRace, "consume", message);
+    let findings = merge("a.cu", vec![finding]);
+    let report = Report { findings, timelines: vec![timeline], ..Report::default() };
+    let page = crate::to_html(&report, &MemorySources::default());
+    let (_, picture) = page.split_once("</style>").unwrap();
+    insta::assert_snapshot!(picture);
 }
 
 #[test]

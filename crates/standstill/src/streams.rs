@@ -6,9 +6,9 @@ mod places;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use standstill_findings::{Coverage, Finding, NotUnderstood};
+use standstill_findings::{Coverage, Finding, NotUnderstood, Timeline};
 use standstill_report::{Input, InputError, Report, merge};
-use standstill_stream_order::{Check, findings};
+use standstill_stream_order::{Check, Drawing, findings};
 use standstill_trace::{Call, Damage, Reader, Record, Writer};
 
 use crate::args::{OutputArgs, VerdictArgs};
@@ -101,6 +101,9 @@ pub(crate) fn streams(arguments: &StreamsArgs) -> u8 {
         let shown = path.display().to_string();
         let judged = std::fs::read(path).map_err(|error| error.to_string()).and_then(|bytes| {
             let judged = judge(&bytes).map_err(|damage| damage.to_string())?;
+            if arguments.output.html.is_some() {
+                report.timelines.push(draw(&bytes, &shown));
+            }
             report.evidence.inputs.push(Input { path: shown.clone(), sha256: sha256(&bytes) });
             Ok(judged)
         });
@@ -124,6 +127,20 @@ pub(crate) fn streams(arguments: &StreamsArgs) -> u8 {
     report.evidence.command = command_line();
     report.exit = i32::from(exit::code(&report, arguments.verdict.strict));
     output::write(&report, &sources, &arguments.output)
+}
+
+/// What a trace shows, as a picture around what is wrong.
+pub(crate) fn draw(bytes: &[u8], title: &str) -> Timeline {
+    let records = || Reader::new(bytes).into_iter().flatten().flatten();
+    let (mut check, mut places) = (Check::default(), KnownPlaces::default());
+    for record in records() {
+        places.take(&record);
+        check.take(&record);
+    }
+    let (conflicts, _) = check.finish();
+    let mut drawing = Drawing::new(&conflicts, &places);
+    records().for_each(|record| drawing.take(&record));
+    drawing.finish(title)
 }
 
 /// What a report says of operations of which it stayed unknown what they touch.

@@ -107,6 +107,10 @@ fn a_trace_is_judged_again_without_the_program() {
         .prints("has touched")
         .prints(at.trim_end_matches(':'));
 
+    place.run(&["streams", "--html", "t.html", "t"]).exits(1);
+    let page = std::fs::read_to_string(place.path("t.html")).unwrap();
+    assert!(page.contains("<a href=\"#f1\">E0301</a>") && page.contains(">no order</text>"), "{page}");
+
     // Cut short, as when the program is killed: what is there is judged, and the cut is told.
     let bytes = std::fs::read(place.path("t")).unwrap();
     place.file("cut", &bytes[..bytes.len() - 3]);

@@ -80,6 +80,8 @@ pub struct Check {
     /// By rule and the places of both sides: where the conflict stands in the list.
     seen: FxHashMap<(Rule, Site, Site), usize>,
     host_accesses: u64,
+    /// Records so far.
+    taken: u64,
     sweep_at: usize,
     coverage: Coverage,
 }
@@ -101,6 +103,7 @@ impl Default for Check {
             conflicts: Vec::new(),
             seen: FxHashMap::default(),
             host_accesses: 0,
+            taken: 0,
             sweep_at: SWEEP,
             coverage: Coverage::default(),
         }
@@ -110,7 +113,8 @@ impl Default for Check {
 impl Check {
     /// Takes the next record.
     pub fn take(&mut self, record: &Record) {
-        let caller = Caller { thread: record.thread, site: record.site };
+        let caller = Caller { thread: record.thread, site: record.site, record: self.taken };
+        self.taken += 1;
         match &record.call {
             Call::CreateStream { stream, kind } => {
                 self.kinds.insert(*stream, *kind);
@@ -440,10 +444,11 @@ impl Names {
 struct Caller {
     thread: u32,
     site: Site,
+    record: u64,
 }
 
 impl Caller {
     fn actor(self, stream: Option<u64>, name: Name) -> Actor {
-        Actor { stream, thread: self.thread, site: self.site, name, graph: None }
+        Actor { stream, thread: self.thread, site: self.site, record: self.record, name, graph: None }
     }
 }

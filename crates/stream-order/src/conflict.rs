@@ -73,6 +73,8 @@ pub struct Actor {
     pub thread: u32,
     /// Where that call stands.
     pub site: Site,
+    /// The number of the record in the trace, from 0.
+    pub record: u64,
     /// What it is.
     pub name: Name,
     /// The launch of the graph that it is a node of, and where that call stands.

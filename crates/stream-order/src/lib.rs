@@ -15,9 +15,11 @@ mod log;
 mod order;
 mod report;
 mod rules;
+mod timeline;
 mod words;
 
 pub use check::{Check, Coverage};
 pub use completion::{Completion, completion};
 pub use conflict::{Actor, Conflict, Deed, Name};
 pub use report::{Place, Places, findings};
+pub use timeline::Drawing;

@@ -25,6 +25,17 @@ svg { max-width: 100%; height: auto; } svg text { fill: var(--ink); font: 14px s
 .map span { min-width: 1.6rem; padding: 0 .2rem; height: 1.6rem; line-height: 1.6rem; text-align: center; border: 1px solid var(--line); font: 12px/1.6rem ui-monospace, monospace; }
 .map .k1 { background: var(--soft); } .map .k2 { background: repeating-linear-gradient(45deg, var(--soft) 0 3px, transparent 3px 6px); }
 .map .k3 { background: repeating-linear-gradient(90deg, var(--line) 0 1px, transparent 1px 4px); } .map .k4 { border-style: dashed; border-color: var(--ink); }
+.timeline .missing td, .timeline .missing th { padding: .15rem 1rem .15rem 0; vertical-align: top; }
+.drawing { display: flex; border: 1px solid var(--line); margin-top: .5rem; } .drawing .scroll { overflow-x: auto; }
+.drawing svg { width: calc(var(--w) * 1px * var(--zoom, 1)); max-width: none; height: auto; flex: none; display: block; }
+.drawing .names { border-right: 1px solid var(--line); } .drawing text { font-size: 13px; } .drawing .word { text-anchor: middle; }
+.zoom50:checked ~ .drawing { --zoom: .5; } .zoom200:checked ~ .drawing { --zoom: 2; }
+.drawing .lane, .drawing .left-out { fill: none; stroke: var(--line); } .drawing .left-out { stroke-dasharray: 2 4; }
+.step rect { fill: var(--soft); stroke: var(--ink); } .step .inner { fill: none; } .step.kernel rect { stroke-width: 2; }
+.step.await rect { stroke-dasharray: 4 3; } .step.memory rect, .step.graph rect { fill: var(--paper); } .step.access rect { stroke-dasharray: 1 2; }
+.step:hover rect, .step:target rect { stroke: var(--fault); stroke-width: 3; }
+.drawing .order { fill: none; stroke: var(--ink); } .lost path { fill: none; stroke: var(--fault); stroke-width: 6; stroke-dasharray: 9 5; }
+.lost .core { stroke: var(--paper); stroke-width: 2; } .drawing .lost text { fill: var(--fault); font-weight: 700; paint-order: stroke; stroke: var(--paper); stroke-width: 6; }
 .map .many { border-width: 2px; border-color: var(--ink); }
 ";
 

@@ -16,7 +16,7 @@ use crate::check::{is_allowed, readers_path, rename_files};
 use crate::disk::DiskSources;
 use crate::engine::{Request, analyse, with_parameter_names};
 use crate::output::say;
-use crate::streams::unknown_bytes;
+use crate::streams::{draw, unknown_bytes};
 
 /// A kernel is checked for at most this many different launches.
 const LAUNCHES: usize = 4;
@@ -45,6 +45,9 @@ pub(super) fn fill(
     report.allowed += (before - findings.len()) as u64;
     report.findings = merge(&shown, findings);
     report.not_understood.extend(unknown_bytes(&shown, told.unknown));
+    if arguments.output.html.is_some() {
+        report.timelines = told.traces.iter().map(|trace| draw(trace, &shown)).collect();
+    }
     report.coverage.launches = told.launches;
     report.coverage.operations = told.operations;
     if is_text(&arguments.output) {
