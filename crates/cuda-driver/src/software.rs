@@ -153,9 +153,15 @@ impl Backend for Software {
     }
 
     #[allow(unsafe_code, reason = "the caller's promise is handed on")]
-    unsafe fn map_host(&self, base: *mut u8, bytes: usize, site: CallSite) -> Result<(), Status> {
+    unsafe fn map_host(
+        &self,
+        address: u64,
+        base: *mut u8,
+        bytes: usize,
+        site: CallSite,
+    ) -> Result<(), Status> {
         // SAFETY: the caller promises what `Memory::map_host` asks for; only raw pointers reach the bytes.
-        let mapped = unsafe { self.device.memory().map_host(base, bytes, site.number()) };
+        let mapped = unsafe { self.device.memory().map_host(address, base, bytes, site.number()) };
         mapped.map(|_| ()).map_err(status_of_memory)
     }
 
@@ -223,6 +229,7 @@ impl Backend for Software {
             replay: self.replay(),
             rehearsal: (self.execution.order == Order::Rehearsal).then_some(launch.kernel.image.number),
             freed: Arc::clone(&self.freed),
+            device: Arc::clone(&self.device),
         }))
     }
 }
@@ -300,6 +307,7 @@ struct Running {
     /// The image's number, when it is to be told where threads meet.
     rehearsal: Option<usize>,
     freed: Arc<Mutex<Freed>>,
+    device: Arc<Device>,
 }
 
 impl Run for Running {
@@ -330,10 +338,15 @@ impl Run for Running {
                 Touched::Read => Mode::Read,
                 Touched::Written => Mode::Write,
                 Touched::Updated => Mode::Update,
+                // It can tell or ask the host something only in memory that the host has.
+                Touched::Signalled => {
+                    self.device.memory().find(range.start).filter(|allocation| allocation.host)?;
+                    Mode::Signal
+                }
             };
-            Access::bytes(mode, range.start, range.end - range.start)
+            Some(Access::bytes(mode, range.start, range.end - range.start))
         };
-        Some(self.grid.reach()?.into_iter().map(access).collect())
+        Some(self.grid.reach()?.into_iter().filter_map(access).collect())
     }
 
     fn faults(&mut self) -> Vec<Told> {

@@ -161,18 +161,23 @@ impl Memory {
         })
     }
 
-    /// Makes host memory reachable for kernels, at its own address.
+    /// Makes host memory reachable for kernels at an address, which may be its own or another mapping of it.
     ///
     /// # Safety
-    /// The bytes must stay mapped, readable and writable until [`Memory::free`] of this address has
+    /// The bytes from `base` on must stay mapped, readable and writable until [`Memory::free`] of this address has
     /// returned and no grid runs any more that was there before, and nothing in Rust code may hold a
     /// reference to them.
     ///
     /// # Errors
     /// When the range overlaps another allocation.
     #[allow(unsafe_code, reason = "the caller vouches for memory of the host program")]
-    pub unsafe fn map_host(&self, base: *mut u8, bytes: usize, mark: u64) -> Result<u64, MemoryError> {
-        let address = base.addr() as u64;
+    pub unsafe fn map_host(
+        &self,
+        address: u64,
+        base: *mut u8,
+        bytes: usize,
+        mark: u64,
+    ) -> Result<u64, MemoryError> {
         // SAFETY: promised by the caller.
         let region = Arc::new(unsafe { Region::host(base, bytes) });
         let allocation = Allocation { address, bytes: bytes as u64, counted: 0, region, host: true, mark };

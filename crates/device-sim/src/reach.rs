@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
-use standstill_kernel_ir::{Access, Op, Space};
+use standstill_kernel_ir::{Access, FenceKind, Op, Order, Scope, Space};
 
 use crate::address::{Window, window};
 use crate::decode::code::{Micro, Origin, Slot};
@@ -26,10 +26,22 @@ pub enum Touched {
     Written,
     /// They were changed by atomic operations.
     Updated,
+    /// They were also accessed by operations that the host can take part in: volatile ones, and strong ones of system
+    /// scope. In a grid that has executed a fence of system scope, all bytes that were touched count.
+    Signalled,
 }
 
 #[derive(Debug)]
-struct Page([[u64; WORDS]; 3]);
+struct Page([[u64; WORDS]; 4]);
+
+/// Whether the host can synchronise with such an access (PTX ISA, «Memory Consistency Model», scopes).
+fn signals(access: &Access) -> bool {
+    match access.order {
+        Order::Weak => false,
+        Order::Volatile | Order::Mmio => true,
+        _ => access.scope == Scope::Sys,
+    }
+}
 
 /// The bytes that a grid has touched so far.
 #[derive(Debug, Default)]
@@ -37,6 +49,8 @@ pub(crate) struct Reach {
     pages: FxHashMap<u64, Box<Page>>,
     /// Memory of the grid's own, which nobody outside has a part in.
     own: Vec<Range<u64>>,
+    /// Whether a fence of system scope was executed.
+    fenced: bool,
     /// Whether an operation was met whose addresses are not followed.
     incomplete: bool,
 }
@@ -62,14 +76,25 @@ pub(crate) fn note(core: &mut Core<'_>, op: &Micro, position: usize) {
             let active = core.active;
             if let Some(reach) = &mut core.grid.reach {
                 reach.warp(&at, active, bytes.into(), how);
+                if signals(&access) {
+                    reach.warp(&at, active, bytes.into(), Touched::Signalled);
+                }
             }
         }
         Op::Atomic { access, .. } if handled(&access) => {
             let bytes = u64::from(access.ty.bytes()) * u64::from(access.elements.max(1));
             lane_by_lane(core, op, 0, |_| bytes, Touched::Updated);
+            if signals(&access) {
+                lane_by_lane(core, op, 0, |_| bytes, Touched::Signalled);
+            }
         }
         Op::AsyncCopy { bytes: 0 } => lane_by_lane(core, op, 1, |size| size, Touched::Read),
         Op::AsyncCopy { bytes } => lane_by_lane(core, op, 1, |_| bytes.into(), Touched::Read),
+        Op::Fence { kind: FenceKind::Thread, scope: Scope::Sys, .. } => {
+            if let Some(reach) = &mut core.grid.reach {
+                reach.fenced = true;
+            }
+        }
         Op::BulkCopy { .. } => {
             if let Some(reach) = &mut core.grid.reach {
                 reach.incomplete = true;
@@ -131,7 +156,7 @@ impl Reach {
         }
         let (mut at, end) = (address, address.saturating_add(bytes));
         while at < end {
-            let page = self.pages.entry(at / PAGE).or_insert_with(|| Box::new(Page([[0; WORDS]; 3])));
+            let page = self.pages.entry(at / PAGE).or_insert_with(|| Box::new(Page([[0; WORDS]; 4])));
             let border = (at / PAGE + 1).saturating_mul(PAGE).min(end);
             let bits = page.0.get_mut(how as usize).map(<[u64; WORDS]>::as_mut_slice).unwrap_or_default();
             set(bits, (at % PAGE)..(at % PAGE + (border - at)));
@@ -147,15 +172,22 @@ impl Reach {
         let mut numbers: Vec<u64> = self.pages.keys().copied().collect();
         numbers.sort_unstable();
         let mut ranges: Vec<(Touched, Range<u64>)> = Vec::new();
-        for how in [Touched::Read, Touched::Written, Touched::Updated] {
+        for how in [Touched::Read, Touched::Written, Touched::Updated, Touched::Signalled] {
             let first = ranges.len();
             for number in &numbers {
                 let Some(page) = self.pages.get(number) else { continue };
-                let [_, written, _] = &page.0;
-                let bits = page.0.get(how as usize).into_iter().flatten();
-                for (word, (bits, written)) in bits.zip(written).enumerate() {
+                let [read, written, updated, signalled] = &page.0;
+                for word in 0..WORDS {
+                    let [read, written, updated, signalled] =
+                        [read, written, updated, signalled].map(|bits| bits.get(word).copied().unwrap_or(0));
                     // A byte that is written is written, whatever else is done to it.
-                    let bits = if how == Touched::Written { *bits } else { bits & !written };
+                    let bits = match how {
+                        Touched::Read => read & !written,
+                        Touched::Written => written,
+                        Touched::Updated => updated & !written,
+                        Touched::Signalled if self.fenced => read | written | updated,
+                        Touched::Signalled => signalled,
+                    };
                     runs(bits, number * PAGE + word as u64 * 64, |range| match ranges.get_mut(first..) {
                         Some([.., (_, last)]) if last.end == range.start => last.end = range.end,
                         _ => ranges.push((how, range)),
@@ -217,6 +249,25 @@ mod tests {
             (Touched::Updated, base + 104..base + 108),
         ];
         assert_eq!(reach.ranges(), Some(expected));
+    }
+
+    #[test]
+    fn what_the_host_can_take_part_in_is_told_besides() {
+        let mut reach = Reach::default();
+        let base = 0x7f00_0000_0000;
+        reach.add(base, 4, Touched::Written);
+        reach.add(base + 8, 4, Touched::Read);
+        reach.add(base + 8, 4, Touched::Signalled);
+        let plain = [(Touched::Written, base..base + 4), (Touched::Read, base + 8..base + 12)];
+        let with = |signals: &[u64]| {
+            let mut all = plain.to_vec();
+            all.extend(signals.iter().map(|start| (Touched::Signalled, *start..*start + 4)));
+            all.sort_by_key(|(how, range)| (range.start, *how));
+            Some(all)
+        };
+        assert_eq!(reach.ranges(), with(&[base + 8]));
+        reach.fenced = true;
+        assert_eq!(reach.ranges(), with(&[base, base + 8]));
     }
 
     #[test]

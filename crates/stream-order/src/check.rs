@@ -5,14 +5,16 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use standstill_findings::Rule;
-use standstill_trace::{Access, Allocation, Call, Operation, Record, Site, StreamKind, Target, Work};
+use standstill_trace::{Access, Allocation, Call, Mode, Operation, Record, Site, StreamKind, Target, Work};
 
+use crate::clock::Strand;
 use crate::completion::{Completion, completion};
 use crate::conflict::{Actor, Conflict, Deed, Name};
 use crate::history::{Before, Clash, History, Touch};
 use crate::log::{Log, Recorded, Waited};
 use crate::order::{Order, Placed};
 use crate::rules::{self, Pair};
+use crate::talk::Talk;
 
 /// The host's accesses are numbered from here, streams' operations below.
 const HOST: u64 = 1 << 63;
@@ -56,6 +58,8 @@ struct Known {
     actor: Actor,
     kind: Option<StreamKind>,
     host_function: bool,
+    /// It may have to wait for the host.
+    may_wait_for_host: bool,
 }
 
 /// The checker. It keeps what later records can still conflict with.
@@ -63,6 +67,7 @@ struct Known {
 pub struct Check {
     order: Order,
     history: History,
+    talk: Talk,
     log: Log,
     actors: FxHashMap<u64, Known>,
     kinds: FxHashMap<u64, StreamKind>,
@@ -91,6 +96,7 @@ impl Default for Check {
         Check {
             order: Order::new(),
             history: History::default(),
+            talk: Talk::default(),
             log: Log::default(),
             actors: FxHashMap::default(),
             kinds: FxHashMap::from_iter([(0, StreamKind::Legacy)]),
@@ -243,7 +249,7 @@ impl Check {
         let actor = Actor { graph, ..caller.actor(Some(stream), name) };
         let kind = self.kinds.get(&stream).copied();
         let host_function = matches!(work, Work::HostFunction { .. });
-        self.actors.insert(operation, Known { actor, kind, host_function });
+        self.actors.insert(operation, Known { actor, kind, host_function, may_wait_for_host: false });
         let done = match work {
             Work::Copy { copied, .. } => completion(*copied),
             Work::Fill { done: true, .. } => Completion::Done,
@@ -299,7 +305,8 @@ impl Check {
         self.host_accesses += 1;
         let number = HOST + self.host_accesses;
         let actor = caller.actor(None, Name::Other(name));
-        self.actors.insert(number, Known { actor, kind: None, host_function: false });
+        let known = Known { actor, kind: None, host_function: false, may_wait_for_host: false };
+        self.actors.insert(number, known);
         number
     }
 
@@ -317,6 +324,9 @@ impl Check {
                 self.happen(event);
             }
         }
+        if self.waiting.is_empty() {
+            self.talk.retire(self.order.settled());
+        }
         if self.history.len().max(self.actors.len()).max(self.destroyed.len()) > self.sweep_at {
             self.sweep();
         }
@@ -328,7 +338,9 @@ impl Check {
         match (event.what, placed) {
             (What::Forget(range), _) => self.history.forget(range),
             (What::Touch(Some(accesses)), Some((strand, index, before))) => {
-                for access in &accesses {
+                let before = self.with_talk(event.actor, &accesses, (strand, index), before);
+                let touches = accesses.iter().filter(|access| access.mode != Mode::Signal);
+                for access in touches {
                     self.coverage.widened += u64::from(!access.exact);
                     let (deed, exact) = (access.mode.into(), access.exact);
                     let touch = Touch { actor: event.actor, strand, index, deed, exact };
@@ -350,6 +362,28 @@ impl Check {
         }
     }
 
+    /// What may come before something that touches bytes, be it by calls or by what host and device told each other.
+    fn with_talk(
+        &mut self,
+        number: u64,
+        accesses: &[Access],
+        (strand, index): (Strand, u64),
+        before: Before,
+    ) -> Before {
+        if number >= HOST {
+            let mut before = (*before).clone();
+            before.join(self.talk.told());
+            return Rc::new(before);
+        }
+        let Some(known) = self.actors.get_mut(&number) else { return before };
+        let talks = known.host_function || accesses.iter().any(|access| access.mode == Mode::Signal);
+        known.may_wait_for_host = talks || self.talk.may_hold_up(&before);
+        if talks {
+            self.talk.add(strand, index, &before);
+        }
+        before
+    }
+
     fn whole(
         &mut self,
         touch: Touch,
@@ -358,7 +392,7 @@ impl Check {
         clashes: &mut Vec<Clash>,
     ) {
         let width = range.end - range.start;
-        let access = Access::bytes(standstill_trace::Mode::Write, range.start, width);
+        let access = Access::bytes(Mode::Write, range.start, width);
         self.history.touch(touch, &access, before, clashes);
     }
 
@@ -372,6 +406,10 @@ impl Check {
         else {
             return;
         };
+        let host_accesses = later.actor.stream.is_none() && clash.later.deed != Deed::End;
+        if host_accesses && earlier.may_wait_for_host {
+            return;
+        }
         let pair = Pair {
             clash,
             earlier: &earlier.actor,

@@ -36,7 +36,8 @@ impl Deed {
 impl From<Mode> for Deed {
     fn from(mode: Mode) -> Deed {
         match mode {
-            Mode::Read => Deed::Read,
+            // A signal says something of accesses that are told besides.
+            Mode::Read | Mode::Signal => Deed::Read,
             Mode::Write => Deed::Write,
             Mode::Update => Deed::Update,
         }

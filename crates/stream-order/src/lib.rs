@@ -16,6 +16,7 @@ mod order;
 mod report;
 mod rules;
 mod timeline;
+mod talk;
 mod words;
 
 pub use check::{Check, Coverage};

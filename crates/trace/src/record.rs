@@ -298,6 +298,9 @@ pub enum Mode {
     Write,
     /// Only changed by atomic operations of the whole device, which need no order among themselves.
     Update,
+    /// Besides what other accesses say of them: by operations that the host can take part in, so that host and device
+    /// may order each other by these bytes.
+    Signal,
 }
 
 /// What a call waited for or asked about.

@@ -99,6 +99,7 @@ fn access(access: &Access) -> String {
         Mode::Read => "reads",
         Mode::Write => "writes",
         Mode::Update => "updates",
+        Mode::Signal => "signals by",
     };
     let rows = match access.rows {
         1 => String::new(),
