@@ -25,16 +25,23 @@ pub trait Backend: Send + Sync {
     /// When nothing was allocated there.
     fn free(&self, address: u64, site: CallSite) -> Result<(), Status>;
 
-    /// Lets kernels reach host memory at its own address.
+    /// Lets kernels reach host memory at the address by which the program knows it; `base` may be another mapping of
+    /// it.
     ///
     /// # Safety
-    /// The bytes stay mapped, readable and writable until [`Backend::unmap_host`] has returned and no kernel
+    /// The bytes from `base` on stay mapped, readable and writable until [`Backend::unmap_host`] has returned and no kernel
     /// runs that was there before.
     ///
     /// # Errors
     /// When part of it is reachable already.
     #[allow(unsafe_code, reason = "the caller vouches for memory of the host program")]
-    unsafe fn map_host(&self, base: *mut u8, bytes: usize, site: CallSite) -> Result<(), Status>;
+    unsafe fn map_host(
+        &self,
+        address: u64,
+        base: *mut u8,
+        bytes: usize,
+        site: CallSite,
+    ) -> Result<(), Status>;
 
     /// Ends [`Backend::map_host`].
     ///

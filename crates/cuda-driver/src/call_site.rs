@@ -41,7 +41,12 @@ impl CallSite {
     /// The place that is calling now.
     #[must_use]
     pub fn here() -> CallSite {
-        let chain = return_addresses();
+        CallSite::of(return_addresses())
+    }
+
+    /// The place with these return addresses, the innermost first.
+    #[must_use]
+    pub fn of(chain: Vec<usize>) -> CallSite {
         if chain.is_empty() {
             return CallSite::default();
         }

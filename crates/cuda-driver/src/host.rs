@@ -17,9 +17,10 @@ pub const THREAD_PREFIX: &str = "standstill";
 /// # Safety
 /// The program has promised that the bytes are readable: that is the contract of CUDA's copies.
 pub unsafe fn read(address: u64, into: &mut [u8]) {
+    let from = device_side(address, into.len());
     // SAFETY: readable by the caller's promise; the destination is a slice of that length, and regions that
     // overlap are allowed.
-    unsafe { std::ptr::copy(address as *const u8, into.as_mut_ptr(), into.len()) };
+    unsafe { std::ptr::copy(from.cast_const(), into.as_mut_ptr(), into.len()) };
 }
 
 /// Copies bytes into the program's memory.
@@ -27,8 +28,15 @@ pub unsafe fn read(address: u64, into: &mut [u8]) {
 /// # Safety
 /// The program has promised that the bytes are writable.
 pub unsafe fn write(address: u64, from: &[u8]) {
+    let to = device_side(address, from.len());
     // SAFETY: writable by the caller's promise.
-    unsafe { std::ptr::copy(from.as_ptr(), address as *mut u8, from.len()) };
+    unsafe { std::ptr::copy(from.as_ptr(), to, from.len()) };
+}
+
+/// Where the device reaches the program's bytes: what is shared with it is open to it under another address.
+fn device_side(address: u64, bytes: usize) -> *mut u8 {
+    let same = std::ptr::with_exposed_provenance_mut(address as usize);
+    standstill_host_access::device_side(address as usize, bytes).unwrap_or(same)
 }
 
 /// Calls a function of the program.

@@ -1,6 +1,7 @@
 //! Carrying out operations: a thread of its own runs what is ready, while the program's threads go on.
 
 mod device;
+mod known;
 mod submit;
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -13,10 +14,11 @@ use crate::call_site::CallSite;
 use crate::card::Card;
 use crate::host;
 use crate::journal::{Journal, LaunchRecord, Record};
-use crate::operation::{EventId, HostCall, Launch, OperationId, StreamId};
+use crate::operation::{EventId, HostCall, Launch, OperationId, StreamId, Work};
 use crate::queue::{Awaited, OperationOrder, Queue, StreamKind};
 use crate::recorder::{self, Recorder};
 use crate::status::Status;
+use known::KnownOrder;
 
 use standstill_trace::{Call, Target};
 
@@ -27,6 +29,8 @@ pub struct Machine {
     order: OperationOrder,
     journal: Journal,
     recorder: Option<Recorder>,
+    /// What the program can know to be done; kept where its accesses are watched.
+    known: Option<Mutex<KnownOrder>>,
     process: u32,
     state: Mutex<State>,
     /// How many threads of the program are about to lock the state.
@@ -95,6 +99,7 @@ impl Machine {
             order,
             journal,
             recorder: Recorder::from_environment(),
+            known: standstill_host_access::is_on().then(Mutex::default),
             process,
             state: Mutex::default(),
             entering: AtomicUsize::new(0),
@@ -165,7 +170,31 @@ impl Machine {
 
     fn note_at(&self, site: CallSite, call: impl FnOnce() -> Call) {
         if let Some(recorder) = &self.recorder {
-            recorder.note(site, call());
+            let call = call();
+            let target = known::target(&call);
+            recorder.note(site, call);
+            if let Some(target) = target {
+                self.knows(target);
+            }
+        }
+    }
+
+    fn known(&self) -> Option<MutexGuard<'_, KnownOrder>> {
+        self.known.as_ref().map(|known| known.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A call of the program has waited for this: accesses to memory that it touched are of no interest any more.
+    pub fn knows(&self, target: Target) {
+        if let Some(mut known) = self.known() {
+            let done = known.done(target);
+            known::release(done.as_ref());
+        }
+    }
+
+    /// Writes down what the program's threads have touched.
+    fn note_accesses(&self) {
+        if let Some(recorder) = &self.recorder {
+            recorder.note_accesses();
         }
     }
 
@@ -217,6 +246,9 @@ impl Machine {
         let mut state = self.enter();
         state.queue.remove_event(id);
         state.times.remove(&id);
+        if let Some(mut known) = self.known() {
+            known.destroy_event(id);
+        }
         self.note(|| Call::DestroyEvent { event: id.0 });
     }
 
@@ -253,6 +285,20 @@ impl Machine {
     /// The error that has broken the device.
     pub fn wait(&self, id: OperationId) -> Result<(), Status> {
         self.wait_until(Awaited::Done(id))
+    }
+
+    /// Submits an operation to a stream and waits until it is done.
+    ///
+    /// # Errors
+    /// As [`Machine::submit`] and [`Machine::wait`].
+    pub fn submit_and_wait(&self, stream: StreamId, work: Work) -> Result<(), Status> {
+        let done = known::returns_done(&work);
+        let operation = self.submit(stream, work)?;
+        self.wait(operation)?;
+        if done {
+            self.knows(Target::Stream(stream.0));
+        }
+        Ok(())
     }
 
     /// Waits until everything that was submitted is done.
@@ -362,6 +408,7 @@ impl Machine {
         let mut state = self.enter();
         state.broken = None;
         state.queue.clear();
+        self.knows(Target::Device);
     }
 
     /// From now on other processes may write what kernels wait for.
@@ -374,6 +421,7 @@ impl Machine {
         self.enter().ending = true;
         // An error was told when it happened.
         let _ = self.wait_all();
+        self.note_accesses();
         let state = self.enter();
         let (launches, operations) = (state.launches, state.operations);
         drop(state);

@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use standstill_host_access::{self as host_access, Noted, Thread};
 use standstill_trace::{Access, Call, Frame, Mode, Record, Work as Traced, Writer};
 
 use crate::call_site::CallSite;
@@ -27,6 +28,10 @@ struct State {
     sites: HashSet<u64>,
     objects: HashMap<String, u32>,
     threads: HashMap<i32, u32>,
+    /// Accesses of the host that were noted and are not written.
+    noted: Vec<Noted>,
+    /// What the function of the host that runs now has touched.
+    touched: Vec<Access>,
     /// A trace that could not be written is not gone on with: it would have a hole.
     broken: bool,
 }
@@ -43,22 +48,60 @@ impl Recorder {
         let file = File::options().create_new(true).append(true).open(path).ok()?;
         let writer = Writer::new(file).ok()?;
         let (sites, objects, threads) = (HashSet::new(), HashMap::new(), HashMap::new());
-        Some(Recorder(Mutex::new(State { writer, sites, objects, threads, broken: false })))
+        let (noted, touched) = (Vec::new(), Vec::new());
+        Some(Recorder(Mutex::new(State { writer, sites, objects, threads, noted, touched, broken: false })))
     }
 
-    /// Adds a call.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a call, behind the accesses of the host that came before it.
     pub fn note(&self, site: CallSite, call: Call) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = state.threads.len() as u32;
-        let thread = *state.threads.entry(host::thread_number()).or_insert(next);
-        if state.sites.insert(site.number()) && site != CallSite::default() {
-            state.name(thread, site);
-        }
-        state.write(&Record { thread, site: site.number() as u32, call });
+        let mut state = self.lock();
+        state.add_accesses();
+        state.add(host::thread_number(), site, call);
+    }
+
+    /// Adds the accesses of the host that came so far.
+    pub fn note_accesses(&self) {
+        self.lock().add_accesses();
+    }
+
+    /// What the functions of the host have touched since this was asked last.
+    pub fn take_touched(&self) -> Vec<Access> {
+        let mut state = self.lock();
+        state.add_accesses();
+        std::mem::take(&mut state.touched)
     }
 }
 
 impl State {
+    fn add_accesses(&mut self) {
+        let mut noted = std::mem::take(&mut self.noted);
+        host_access::take_noted(&mut noted);
+        for noted in noted.drain(..) {
+            let mode = if noted.write { Mode::Write } else { Mode::Read };
+            let access = Access::bytes(mode, noted.address as u64, noted.bytes as u64);
+            match noted.thread {
+                Thread::HostFunction => self.touched.push(access),
+                Thread::Program(number) => {
+                    self.add(number, CallSite::of(noted.frames().to_vec()), Call::HostAccess(access));
+                }
+            }
+        }
+        self.noted = noted;
+    }
+
+    fn add(&mut self, number: i32, site: CallSite, call: Call) {
+        let next = self.threads.len() as u32;
+        let thread = *self.threads.entry(number).or_insert(next);
+        if self.sites.insert(site.number()) && site != CallSite::default() {
+            self.name(thread, site);
+        }
+        self.write(&Record { thread, site: site.number() as u32, call });
+    }
+
     fn name(&mut self, thread: u32, site: CallSite) {
         let mut frames = Vec::new();
         for frame in site.frames() {

@@ -25,6 +25,8 @@ mod events;
 mod functions;
 mod graphs;
 mod handles;
+mod host_calls;
+mod host_signals;
 mod launches;
 mod layout;
 mod memory;

@@ -3,7 +3,8 @@
 use std::ffi::c_int;
 
 use standstill_cuda_driver::{CallSite, Status};
-use standstill_trace::{Allocation as Traced, Call};
+use standstill_host_access::{self as host_access, Shared};
+use standstill_trace::{Allocation as Traced, Call, Target};
 
 use crate::address_space::{Allocation, Kind};
 use crate::call::{Result, export, get, put};
@@ -54,31 +55,61 @@ fn remember(allocation: Allocation) -> Result {
 /// Pages of the host that kernels reach at the same address, for a call of the program.
 pub fn allocate_host(bytes: usize, kind: Kind, site: CallSite) -> Result<u64> {
     let backend = runtime().machine()?.backend();
-    let length = bytes.max(1).checked_next_multiple_of(PAGE).ok_or(Status::MemoryAllocation)?;
-    // SAFETY: new pages are asked for, at a place that the system chooses.
-    let base = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            length,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        )
-    };
-    if base == libc::MAP_FAILED {
-        return Err(Status::MemoryAllocation);
-    }
+    let pages = Pages::new(bytes, kind)?;
+    let (program, device) = pages.sides();
+    let address = program.expose_provenance() as u64;
     // SAFETY: the pages stay until `free_host` has unmapped them from the device.
-    let mapped = unsafe { backend.map_host(base.cast(), bytes, site) };
+    let mapped = unsafe { backend.map_host(address, device, bytes, site) };
     if let Err(status) = mapped {
-        // SAFETY: the pages that were just made.
-        unsafe { libc::munmap(base, length) };
+        give_back(address, bytes);
         return Err(status);
     }
-    let address = base.expose_provenance() as u64;
     remember(Allocation { address, bytes: bytes as u64, kind, site })?;
     Ok(address)
+}
+
+/// Pages of the host that kernels reach.
+enum Pages {
+    /// Where accesses of the program are watched: mapped once for it and once for the device.
+    Watched(Shared),
+    Plain(*mut u8),
+}
+
+impl Pages {
+    fn new(bytes: usize, kind: Kind) -> Result<Pages> {
+        if host_access::is_on()
+            && let Ok(shared) = host_access::create(bytes, kind == Kind::Managed)
+        {
+            return Ok(Pages::Watched(shared));
+        }
+        let length = length(bytes).ok_or(Status::MemoryAllocation)?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: new pages are asked for, at a place that the system chooses.
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0) };
+        if base == libc::MAP_FAILED { Err(Status::MemoryAllocation) } else { Ok(Pages::Plain(base.cast())) }
+    }
+
+    /// Where the program has them, and where the device does.
+    fn sides(&self) -> (*mut u8, *mut u8) {
+        match self {
+            Pages::Watched(shared) => (shared.program, shared.device),
+            Pages::Plain(base) => (*base, *base),
+        }
+    }
+}
+
+fn length(bytes: usize) -> Option<usize> {
+    bytes.max(1).checked_next_multiple_of(PAGE)
+}
+
+/// Unmaps pages of [`allocate_host`] that nobody uses any more.
+fn give_back(address: u64, bytes: usize) {
+    if !host_access::remove(address as usize) {
+        let length = length(bytes).unwrap_or(PAGE);
+        // SAFETY: `Pages::new` made them, and nobody uses them.
+        unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(address as usize), length) };
+    }
 }
 
 /// Gives host pages back when nothing that was submitted can use them any more.
@@ -89,9 +120,10 @@ fn free_host(allocation: Allocation) -> Result {
     let site = CallSite::here();
     machine.backend().unmap_host(allocation.address, site)?;
     runtime().addresses.lock().remove(allocation.address, site);
-    let length = (allocation.bytes as usize).max(1).next_multiple_of(PAGE);
-    // SAFETY: `allocate_host` made these pages, and no operation is left that could reach them.
-    unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(allocation.address as usize), length) };
+    if allocation.kind == Kind::Managed {
+        machine.knows(Target::Device);
+    }
+    give_back(allocation.address, allocation.bytes as usize);
     Ok(())
 }
 
@@ -108,6 +140,9 @@ fn free(pointer: Pointer) -> Result {
             let machine = runtime().machine()?;
             machine.note(|| Call::Free { address: found.address });
             machine.wait_all()?;
+            if found.kind == Kind::Device {
+                machine.knows(Target::Device);
+            }
             let site = CallSite::here();
             runtime().addresses.lock().remove(found.address, site);
             machine.backend().free(found.address, site)
@@ -213,9 +248,9 @@ export! {
         }
         let backend = runtime().machine()?.backend();
         let site = CallSite::here();
-        // SAFETY: the program keeps registered memory until it has unregistered it.
-        unsafe { backend.map_host(pointer.cast(), bytes, site)? };
         let address = pointer.expose_provenance() as u64;
+        // SAFETY: the program keeps registered memory until it has unregistered it.
+        unsafe { backend.map_host(address, pointer.cast(), bytes, site)? };
         if standstill_cuda_driver::host::is_shared_memory(address) {
             runtime().machine()?.share_with_others();
         }

@@ -115,6 +115,9 @@ fn start() -> &'static Machine {
         contended: journal::contended(),
     };
     let operations = execution.operations;
+    if is_on(RECORD) {
+        crate::host_calls::watch();
+    }
     let machine = Machine::start(Box::new(Software::new(&card, execution)), card, operations, journal);
     // SAFETY: `at_exit` is a function without arguments that stays loaded: the library is linked to the program.
     unsafe { libc::atexit(at_exit) };

@@ -106,9 +106,7 @@ pub fn enqueue(stream: StreamId, work: Work) -> Result<Option<OperationId>> {
 /// Puts work into a stream and waits until it is done; while the stream is captured that is an error.
 pub fn enqueue_and_wait(stream: StreamId, work: Work) -> Result {
     graphs::refuse_capture(stream)?;
-    let machine = runtime().machine()?;
-    let operation = machine.submit(stream, work)?;
-    machine.wait(operation)
+    runtime().machine()?.submit_and_wait(stream, work)
 }
 
 fn create(handle: *mut StreamHandle, flags: u32, priority: c_int) -> Result {

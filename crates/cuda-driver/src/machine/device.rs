@@ -15,6 +15,7 @@ use crate::host::{self, Others};
 use crate::journal::Record;
 use crate::operation::{Copy, Memory, OperationId, Work};
 use crate::queue::OperationOrder;
+use crate::recorder::Recorder;
 use crate::status::Status;
 use crate::transfer;
 
@@ -46,6 +47,7 @@ struct Parked {
 
 impl Machine {
     pub(super) fn run_device(&self) {
+        standstill_host_access::set_thread(false);
         let mut runs: Vec<(OperationId, Box<dyn Run>)> = Vec::new();
         let mut parked = Parked::default();
         loop {
@@ -297,6 +299,7 @@ impl Machine {
             self.break_down(Status::LaunchTimeout);
             return;
         }
+        self.note_accesses();
         self.journal.write(&Record::Ended { launches, operations });
         host::end_process(ENDED_BY_VERDICT)
     }
@@ -313,6 +316,7 @@ impl Machine {
 
     pub(super) fn run_host_calls(&self) {
         IN_HOST_CALL.set(true);
+        standstill_host_access::set_thread(true);
         loop {
             let mut state = self.lock();
             let Some((id, call)) = state.host_calls.pop_front() else {
@@ -321,13 +325,17 @@ impl Machine {
             };
             state.host_call_runs = true;
             drop(state);
+            if self.known.is_some() {
+                standstill_host_access::rearm();
+            }
             #[allow(unsafe_code, reason = "host functions are called by their address")]
             // SAFETY: the program handed the function over to be called with this argument.
             unsafe {
                 host::call(call);
             }
             self.lock().host_call_runs = false;
-            self.note_at(CallSite::default(), || Call::Reach { operation: id.0, accesses: Vec::new() });
+            let accesses = self.recorder.as_ref().map(Recorder::take_touched).unwrap_or_default();
+            self.note_at(CallSite::default(), || Call::Reach { operation: id.0, accesses });
             self.complete(id);
         }
     }

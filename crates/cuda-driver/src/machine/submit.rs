@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use standstill_trace::Call;
 
-use super::Machine;
+use super::{Machine, State, known};
 use crate::call_site::CallSite;
 use crate::operation::{EventId, OperationId, StreamId, Work};
 use crate::queue::Queue;
@@ -106,11 +106,26 @@ impl Machine {
         let id = insert(&mut state.queue, stream, work, way, earlier);
         if let Some(work) = noted {
             self.note_at(site, || call(id, stream, &work, way));
+            self.watch(&state, stream, id, &work, way);
         }
         state.active = Some(Instant::now());
         drop(state);
         self.work.notify_all();
         Ok(id)
+    }
+
+    /// From now on accesses of the program to memory of the host are noted that an operation may touch.
+    fn watch(&self, state: &State, stream: StreamId, id: OperationId, work: &Work, way: Way<'_>) {
+        let Some(mut known) = self.known() else { return };
+        let event = match way {
+            Way::Wait(event) => Some(event),
+            _ => None,
+        };
+        known.submit(stream, state.queue.kind(stream), id, event);
+        if let Work::Record(event) = work {
+            known.record(stream, *event);
+        }
+        known::guard(stream, id, work);
     }
 }
 
