@@ -10,6 +10,7 @@
 //   1 no wait             2 the wait comes too late      3 the event is recorded one line early
 //   4 another event       5 the event is never recorded  6 the input is overwritten early
 //   7 the output is read early                           8 the buffer is freed while it is in use
+//   9 the host overwrites the input early
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -65,6 +66,9 @@ int main(int argc, char **argv) {
 #endif
 #if FAULT == 6
   CHECK(cudaMemsetAsync(in, 0, bytes, consumer));
+#endif
+#if FAULT == 9
+  in[0] = -1.0f;
 #endif
   twice<<<blocks, threads, 0, producer>>>(buffer, count);
   CHECK(cudaGetLastError());

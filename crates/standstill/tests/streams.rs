@@ -57,6 +57,8 @@ fn each_mistake_is_found_on_its_line_whatever_it_printed() {
         ("4", "E0302", consumer.clone()),
         ("5", "E0303", consumer),
         ("6", "E0301", line(&place, "contract.cu", "cudaMemsetAsync(in")),
+        ("7", "E0305", line(&place, "contract.cu", "out[i] != float")),
+        ("9", "E0306", line(&place, "contract.cu", "in[0] = -1.0f")),
         ("8", "E0308", line(&place, "contract.cu", "cudaFreeAsync(buffer, producer)")),
     ];
     for (fault, code, at) in faults {

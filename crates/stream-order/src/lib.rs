@@ -15,8 +15,8 @@ mod log;
 mod order;
 mod report;
 mod rules;
-mod timeline;
 mod talk;
+mod timeline;
 mod words;
 
 pub use check::{Check, Coverage};
