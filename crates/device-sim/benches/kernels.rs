@@ -1,4 +1,5 @@
-//! Seconds of the three launches of `benches/software-gpu/kernels.cu`, whose PTX stands beside this file.
+//! Seconds of the three launches of `benches/software-gpu/kernels.cu`, whose PTX stands beside this file: without looking
+//! for races, and with.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench tells what it measured")]
 
 #[path = "../tests/common/mod.rs"]
@@ -38,20 +39,27 @@ fn main() {
         if !asked.is_empty() && !asked.iter().any(|asked| asked == name) {
             continue;
         }
-        let mut times: Vec<(f64, f64)> = (0..9)
-            .map(|_| {
-                memory.fill(result, &[0], 1024).unwrap();
-                let mut request = LaunchRequest::new(case.module.kernel(name).unwrap(), 1, 1);
-                (request.grid, request.block) = (grid, block);
-                request.parameters = parameters.iter().flat_map(|address| address.to_le_bytes()).collect();
-                let (start, busy) = (Instant::now(), Processor::now());
-                let mut grid = case.grid(request);
-                assert_eq!(finish(&mut grid), Progress::Finished);
-                (busy.seconds(), start.elapsed().as_secs_f64())
-            })
-            .collect();
-        times.sort_by(|one, two| one.0.total_cmp(&two.0));
-        let [(best, elapsed), (median, _)] = [times[0], times[4]];
-        println!("{name:12} {best:.4} s of processor ({elapsed:.4} s elapsed), median {median:.4} s");
+        for races in [false, true] {
+            let mut times: Vec<(f64, f64)> = (0..9)
+                .map(|_| {
+                    memory.fill(result, &[0], 1024).unwrap();
+                    let mut request = LaunchRequest::new(case.module.kernel(name).unwrap(), 1, 1);
+                    (request.grid, request.block, request.races) = (grid, block, races);
+                    request.parameters =
+                        parameters.iter().flat_map(|address| address.to_le_bytes()).collect();
+                    let (start, busy) = (Instant::now(), Processor::now());
+                    let mut grid = case.grid(request);
+                    assert_eq!(finish(&mut grid), Progress::Finished);
+                    assert!(grid.races().is_empty());
+                    (busy.seconds(), start.elapsed().as_secs_f64())
+                })
+                .collect();
+            times.sort_by(|one, two| one.0.total_cmp(&two.0));
+            let [(best, elapsed), (median, _)] = [times[0], times[4]];
+            let looks = if races { "races" } else { "" };
+            println!(
+                "{name:10} {looks:6} {best:.4} s of processor ({elapsed:.4} s elapsed), median {median:.4} s"
+            );
+        }
     }
 }
