@@ -24,6 +24,8 @@ const MOST_READERS: usize = 36;
 /// When more sets of lanes of several blocks have read a piece, only the blocks are remembered, and so many of them.
 const MOST_APART: u32 = 3;
 const MOST_BLOCKS: u32 = 64;
+/// Of these, so many of the newest are looked at to see whether the reader's block is among them.
+const MOST_LOOKED_AT: usize = 8;
 /// Records that are made before the first ones are looked through.
 const FIRST_LIMIT: usize = 1 << 12;
 
@@ -39,7 +41,8 @@ pub(super) struct Record {
     pub(super) site: u32,
     /// The word of others who read as well, its lane counted from this one's.
     pub(super) rest: u32,
-    /// Of it and the rest: which warps there are, by the low bits of their numbers, the oldest time, how many.
+    /// Of it and the rest: which warps there are (of a crowd, which blocks), by some bits of their numbers, the oldest
+    /// time, how many.
     pub(super) those: u32,
     pub(super) oldest: u32,
     pub(super) count: u32,
@@ -151,6 +154,11 @@ fn are_apart(kept: &Kept, warps: u32) -> bool {
     let first = kept.first().map(block);
     kept.iter().all(|record| record.site & FLAGS == 0)
         && kept.iter().any(|record| Some(block(record)) != first)
+}
+
+/// A bit for a block; blocks of a row or of a column of the grid mostly have different ones.
+fn bit_of_block(block: u32) -> u32 {
+    1 << ((block ^ block >> 5) & 31)
 }
 
 /// Records that stay.
@@ -345,7 +353,11 @@ impl Records {
         let known = |(record, _): Entry| {
             record.warp.wrapping_sub(party.first_warp) < party.warps && record.time == party.time
         };
-        if party.site & FLAGS != 0 || first.count >= MOST_BLOCKS || self.entries(old).any(known) {
+        if party.site & FLAGS != 0 || first.count >= MOST_BLOCKS {
+            return old;
+        }
+        let may_be_known = first.those & bit_of_block(party.warp / (party.warps + 1)) != 0;
+        if may_be_known && self.entries(old).take(MOST_LOOKED_AT).any(known) {
             return old;
         }
         self.with_block(old, (party.warp, party.time, party.site), party.warps)
@@ -359,8 +371,8 @@ impl Records {
             return known << 5;
         }
         let record = Record { warp, time, lanes: 1, site: site | CROWD, ..Record::default() };
-        let record = record.counted().in_front_of(&self.of(rest), rest, warps);
-        let fresh = self.push(record);
+        let counted = Record { those: bit_of_block(warp / (warps + 1)), ..record.counted() };
+        let fresh = self.push(counted.in_front_of(&self.of(rest), rest, warps));
         self.crowds.insert(key, fresh);
         fresh << 5
     }
