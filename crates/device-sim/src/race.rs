@@ -18,6 +18,7 @@ mod observe;
 mod pairs;
 mod phases;
 mod plan;
+mod quiet;
 mod records;
 mod report;
 mod shadow;
@@ -73,6 +74,8 @@ struct Site {
 #[derive(Default)]
 struct BlockState {
     shadow: Shadow,
+    /// What is not in the shadow yet.
+    quiet: quiet::QuietList,
     warps: Vec<WarpState>,
     /// What those know who have arrived at barriers and gone on, and who has arrived and waits: barrier, warp and
     /// lanes.
@@ -233,6 +236,7 @@ impl Race {
         let warp = |warp: u32| WarpState::new(&clock, (self.threads - warp * 32).min(32), self.now);
         Box::new(BlockState {
             shadow: self.spare.pop().unwrap_or_default(),
+            quiet: quiet::QuietList::default(),
             warps: (0..self.warps).map(warp).collect(),
             barriers: FxHashMap::default(),
             arrived: Vec::new(),
@@ -252,6 +256,7 @@ impl Race {
 
     /// The shadow of a memory.
     fn shadow(&mut self, memory: Memory) -> &mut Shadow {
+        self.wake(memory);
         match memory {
             Memory::Global => &mut self.global,
             Memory::Shared(block) => &mut self.block(block).shadow,

@@ -145,6 +145,7 @@ impl Race {
                         if alone && !state.copies && !state.warps.iter().any(WarpState::copies) {
                             // All that was there is behind all that can still come.
                             state.shadow.clear();
+                            state.quiet.forget();
                         }
                         Clock::of_block(block, warps, before)
                     } else {

@@ -6,7 +6,7 @@ use standstill_kernel_ir::{Access, AtomicOperation, Op, Order, Scope, Space, Typ
 
 use super::pairs::Pairs;
 use super::records::{OBSERVER, STRONG, WIDE};
-use super::shape::Shape;
+use super::shape::{Layouts, Shape};
 use super::{Race, Site};
 use crate::decode::code::{Code, Origin, Slot};
 use crate::exec::core::Core;
@@ -75,6 +75,7 @@ impl Plan {
 pub(super) struct Plans {
     functions: Vec<Option<Arc<Pairs>>>,
     plans: Vec<Vec<Plan>>,
+    pub(super) layouts: Layouts,
     /// Taken out while they are used.
     pub(super) shapes: Vec<Option<Box<Shape>>>,
 }

@@ -1,6 +1,10 @@
 //! How the addresses of a warp lie to each other: worked out once for each place in the code, as it mostly stays
 //! the same there.
 
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
 use crate::decode::code::LANES;
 use crate::exec::core::lanes;
 
@@ -17,12 +21,8 @@ pub(super) struct Row {
 }
 
 /// How addresses lie.
-#[derive(Debug, Default)]
-pub(super) struct Shape {
-    active: u32,
-    distances: [u64; LANES],
-    /// Seen twice in a row, so that the rest was worked out.
-    known: bool,
+#[derive(Debug)]
+pub(super) struct Layout {
     pub(super) rows: Vec<Row>,
     leaders: Vec<u32>,
     /// The lowest and the highest distance.
@@ -33,16 +33,62 @@ pub(super) struct Shape {
     pub(super) distinct: bool,
 }
 
-impl Shape {
-    /// Whether the addresses lie as they did the last times.
-    #[inline(always)]
-    pub(super) fn is(&mut self, at: &[u64; LANES], active: u32, bytes: u64) -> bool {
-        let first = at[active.trailing_zeros() as usize % LANES];
-        if active != self.active {
-            self.begin(at, first, active);
-            return false;
+/// Layouts that are kept.
+const MOST_LAYOUTS: usize = 2048;
+/// The number of a layout that is not kept.
+pub(super) const UNKEPT: u32 = u32::MAX;
+
+/// What a layout follows from: the active lanes, the element's bytes and the distances.
+type Key = (u32, u64, [u64; LANES]);
+
+/// Layouts that have been worked out, each with a number.
+#[derive(Debug, Default)]
+pub(super) struct Layouts {
+    numbers: FxHashMap<Key, u32>,
+    all: Vec<Arc<Layout>>,
+}
+
+impl Layouts {
+    pub(super) fn get(&self, number: u32) -> Option<&Arc<Layout>> {
+        self.all.get(number as usize)
+    }
+
+    /// The layout of a key, worked out if there is room for it.
+    fn find(&mut self, key: &Key) -> Option<(Arc<Layout>, u32)> {
+        if let Some(&number) = self.numbers.get(key) {
+            return self.get(number).map(|layout| (Arc::clone(layout), number));
         }
-        let mut differ = 0;
+        if self.all.len() >= MOST_LAYOUTS {
+            return None;
+        }
+        let (layout, number) = (Arc::new(Layout::new(key)), self.all.len() as u32);
+        self.all.push(Arc::clone(&layout));
+        self.numbers.insert(*key, number);
+        Some((layout, number))
+    }
+}
+
+/// How the addresses of an operation lay last time.
+#[derive(Debug, Default)]
+pub(super) struct Shape {
+    active: u32,
+    distances: [u64; LANES],
+    /// With its number; worked out when it is known or was seen twice in a row.
+    layout: Option<(Arc<Layout>, u32)>,
+}
+
+impl Shape {
+    /// The layout of the addresses, when it is known.
+    #[inline(always)]
+    pub(super) fn layout(
+        &mut self,
+        at: &[u64; LANES],
+        active: u32,
+        bytes: u64,
+        layouts: &mut Layouts,
+    ) -> Option<(&Layout, u32)> {
+        let first = at[active.trailing_zeros() as usize % LANES];
+        let mut differ = u64::from(active ^ self.active);
         if active == u32::MAX {
             for lane in 0..LANES {
                 differ |= at[lane].wrapping_sub(first) ^ self.distances[lane];
@@ -52,61 +98,69 @@ impl Shape {
                 differ |= at[lane].wrapping_sub(first) ^ self.distances[lane];
             }
         }
-        if differ != 0 {
-            self.begin(at, first, active);
-            return false;
+        if differ != 0 || self.layout.is_none() {
+            self.change(at, first, active, bytes, differ == 0, layouts);
         }
-        if !self.known {
-            self.work_out(bytes);
-        }
-        true
+        self.layout.as_ref().map(|(layout, number)| (&**layout, *number))
     }
 
-    fn begin(&mut self, at: &[u64; LANES], first: u64, active: u32) {
-        (self.active, self.known) = (active, false);
-        for lane in 0..LANES {
+    #[cold]
+    fn change(
+        &mut self,
+        at: &[u64; LANES],
+        first: u64,
+        active: u32,
+        bytes: u64,
+        again: bool,
+        layouts: &mut Layouts,
+    ) {
+        self.active = active;
+        self.distances = [0; LANES];
+        for lane in lanes(active) {
             self.distances[lane] = at[lane].wrapping_sub(first);
         }
+        let key = (active, bytes, self.distances);
+        self.layout = layouts.find(&key).or_else(|| again.then(|| (Arc::new(Layout::new(&key)), UNKEPT)));
     }
+}
 
+impl Layout {
     /// The lanes of a row's pieces.
     #[inline(always)]
     pub(super) fn leaders(&self, row: &Row) -> &[u32] {
         self.leaders.get(row.start as usize..row.end as usize).unwrap_or(&[])
     }
 
-    fn work_out(&mut self, bytes: u64) {
-        self.known = true;
-        self.rows.clear();
-        self.leaders.clear();
+    fn new((active, bytes, distances): &Key) -> Layout {
+        let bytes = *bytes;
         let mut order: smallvec::SmallVec<[(i64, u32); LANES]> =
-            lanes(self.active).map(|lane| (self.distances[lane] as i64, lane as u32)).collect();
+            lanes(*active).map(|lane| (distances[lane] as i64, lane as u32)).collect();
         order.sort_unstable();
         let end = |at: Option<&(i64, u32)>| at.map_or(0, |(distance, _)| *distance as u64);
-        self.ends = [end(order.first()), end(order.last())];
-        self.even = order.iter().all(|(distance, _)| distance.rem_euclid(bytes as i64) == 0);
+        let even = order.iter().all(|(distance, _)| distance.rem_euclid(bytes as i64) == 0);
+        let ends = [end(order.first()), end(order.last())];
+        let mut layout = Layout { rows: Vec::new(), leaders: Vec::new(), ends, even, distinct: true };
         let unit = unit(bytes);
-        let groups = order.chunk_by(|one, two| one.0 == two.0);
-        self.distinct = true;
-        for group in groups {
+        for group in order.chunk_by(|one, two| one.0 == two.0) {
             let Some(&(distance, leader)) = group.first() else { continue };
             let counted =
                 group.iter().fold(0, |mask, (_, lane)| mask | 1 << (lane.wrapping_sub(leader) & 31));
-            self.distinct &= group.len() == 1;
-            let continues = self.rows.last().is_some_and(|row| {
+            layout.distinct &= group.len() == 1;
+            let continues = layout.rows.last().is_some_and(|row| {
                 let pieces = u64::from(row.end - row.start);
                 row.lanes == counted && row.distance.wrapping_add(pieces * unit) == distance as u64
             });
             if !continues {
-                let start = self.leaders.len() as u32;
-                self.rows.push(Row { distance: distance as u64, start, end: start, lanes: counted });
+                let start = layout.leaders.len() as u32;
+                layout.rows.push(Row { distance: distance as u64, start, end: start, lanes: counted });
             }
             // What overlaps the next one is not of one piece; elements of one size never do where they are even.
-            self.leaders.extend((0..bytes / unit).map(|_| leader));
-            if let Some(row) = self.rows.last_mut() {
-                row.end = self.leaders.len() as u32;
+            layout.leaders.extend((0..bytes / unit).map(|_| leader));
+            if let Some(row) = layout.rows.last_mut() {
+                row.end = layout.leaders.len() as u32;
             }
         }
+        layout
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::clock::{Clock, Thread};
 use super::plan::Plan;
+use super::quiet::Quiet;
 use super::records::{Memo, Party};
 use super::shadow::{ANYBODY, Access, Clash, Mark, Range, Shadow};
-use super::shape::{Shape, unit};
+use super::shape::{Layout, unit};
 use super::{Actor, BlockState, Memory, Race, thread_of};
 use crate::decode::code::LANES;
 use crate::exec::core::lanes;
@@ -41,7 +42,7 @@ impl Together<'_> {
 
     /// The accesses of a warp whose addresses lie as they did before.
     #[inline(always)]
-    fn rows(&mut self, shape: &Shape, base: u64, bytes: u64) {
+    pub(super) fn rows(&mut self, shape: &Layout, base: u64, bytes: u64) {
         let unit = unit(bytes);
         for row in &shape.rows {
             let mut address = base.wrapping_add(row.distance);
@@ -95,22 +96,41 @@ impl Race {
         let what = (site, flags, write);
         let settled = self.is_settled(memory, block);
         let narrow = self.narrow && !settled;
+        self.wake(memory);
         let found = match memory {
             Memory::Shared(other) if other != block => {
                 let known = self.block(block).warps.get(warp as usize);
                 let Some((clock, time)) = known.map(|of| (of.clock(lane).clone(), of.time)) else { return };
-                run(&mut self.block(other).shadow, &clock, (thread, time, warps, false, narrow), what, act)
+                run(
+                    &mut self.block(other).shadow,
+                    &clock,
+                    Place { thread, time, warps, settled: false, narrow },
+                    what,
+                    act,
+                )
             }
             Memory::Shared(_) => {
                 let BlockState { shadow, warps: all, .. } = self.block(block);
                 let Some(of) = all.get(warp as usize) else { return };
-                run(shadow, of.clock(lane), (thread, of.time, warps, settled, narrow), what, act)
+                run(
+                    shadow,
+                    of.clock(lane),
+                    Place { thread, time: of.time, warps, settled, narrow },
+                    what,
+                    act,
+                )
             }
             Memory::Global => {
                 self.block(block);
                 let known = self.blocks.get(block).and_then(|state| state.warps.get(warp as usize));
                 let Some(of) = known else { return };
-                run(&mut self.global, of.clock(lane), (thread, of.time, warps, false, narrow), what, act)
+                run(
+                    &mut self.global,
+                    of.clock(lane),
+                    Place { thread, time: of.time, warps, settled: false, narrow },
+                    what,
+                    act,
+                )
             }
         };
         if !found.is_empty() {
@@ -158,16 +178,36 @@ impl Race {
         };
         let mut done = false;
         let site = if write { plan.writes } else { plan.reads };
-        if shape.is(at, active, plan.bytes) && shape.even && base.is_multiple_of(plan.bytes) {
-            let inside = shape.ends.iter().all(|&end| {
+        let layout = shape.layout(at, active, plan.bytes, &mut self.plans.layouts);
+        if let Some((layout, number)) = layout
+            && layout.even
+            && base.is_multiple_of(plan.bytes)
+        {
+            let [low, high] = layout.ends;
+            let is_at = |end: u64| {
                 self.memory(block, space, at[first].wrapping_add(end))
                     == Some((memory, base.wrapping_add(end)))
-            });
-            if inside {
+            };
+            if is_at(low) && is_at(high) {
                 done = true;
-                self.together((block, warp, first), memory, (site, plan.flags, write), |together| {
-                    together.rows(&shape, base, plan.bytes);
-                });
+                let end = high.wrapping_add(plan.bytes);
+                let access = Quiet {
+                    warp,
+                    time: 0,
+                    site,
+                    write,
+                    base: base as u32,
+                    layout: number,
+                    bytes: [base.wrapping_add(low) as u32, base.wrapping_add(end) as u32],
+                    size: plan.bytes as u32,
+                };
+                let may_be_quiet =
+                    memory == Memory::Shared(block) && plan.flags == 0 && (layout.distinct || !write);
+                if !(may_be_quiet && self.is_quiet(block, access)) {
+                    self.together((block, warp, first), memory, (site, plan.flags, write), |together| {
+                        together.rows(layout, base, plan.bytes);
+                    });
+                }
             }
         }
         if let Some(place) = self.plans.shapes.get_mut(plan.shape as usize) {
@@ -274,12 +314,22 @@ fn party(
     }
 }
 
+/// Who accesses which memory: a thread as one of all that know the same, the time of its warp, how many warps a block
+/// has, and what [`Party`] says of the memory.
+pub(super) struct Place {
+    pub(super) thread: Thread,
+    pub(super) time: u32,
+    pub(super) warps: u32,
+    pub(super) settled: bool,
+    pub(super) narrow: bool,
+}
+
 /// Acts on a shadow for a lane.
 #[inline(always)]
-fn run(
+pub(super) fn run(
     shadow: &mut Shadow,
     clock: &Clock,
-    (thread, time, warps, settled, narrow): (Thread, u32, u32, bool, bool),
+    Place { thread, time, warps, settled, narrow }: Place,
     (site, flags, write): (u32, u32, bool),
     act: impl FnOnce(&mut Together<'_>),
 ) -> Vec<Clash> {
