@@ -45,10 +45,10 @@ impl Mark {
     }
 }
 
-/// The marks of a warp's registers.
+/// The marks of a warp's registers. Nearly always there are none, and then it is small: it is moved in every turn.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
-    rows: FxHashMap<(Plane, usize), Mark>,
+    rows: Option<Box<FxHashMap<(Plane, usize), Mark>>>,
 }
 
 /// The row among all rows of a warp.
@@ -64,36 +64,37 @@ fn row(base: Frame, place: Place) -> (Plane, usize) {
 impl Marks {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.rows.is_none()
     }
 
     pub(crate) fn of(&self, base: Frame, place: Place) -> Mark {
-        if self.rows.is_empty() || !place.is_some() || place.slot.is_constant() {
+        let Some(rows) = &self.rows else { return Mark::default() };
+        if !place.is_some() || place.slot.is_constant() {
             return Mark::default();
         }
-        self.rows.get(&row(base, place)).copied().unwrap_or_default()
+        rows.get(&row(base, place)).copied().unwrap_or_default()
     }
 
     /// The register has been written in these lanes.
     pub(crate) fn set(&mut self, base: Frame, place: Place, lanes: u32, mark: Mark) {
-        if !place.is_some() || place.slot.is_constant() || (self.rows.is_empty() && mark.lanes() == 0) {
+        if !place.is_some() || place.slot.is_constant() || (self.is_empty() && mark.lanes() == 0) {
             return;
         }
+        let rows = self.rows.get_or_insert_default();
         let key = row(base, place);
-        let whole = mark.only(lanes).or(self.rows.get(&key).copied().unwrap_or_default().only(!lanes));
+        let whole = mark.only(lanes).or(rows.get(&key).copied().unwrap_or_default().only(!lanes));
         if whole.lanes() == 0 {
-            self.rows.remove(&key);
+            rows.remove(&key);
         } else {
-            self.rows.insert(key, whole);
+            rows.insert(key, whole);
         }
+        self.tidy();
     }
 
     /// A function is entered whose frame begins here: its registers hold nothing of the one before.
     pub(crate) fn enter(&mut self, base: Frame, lanes: u32) {
-        if self.rows.is_empty() {
-            return;
-        }
-        self.rows.retain(|(plane, at), mark| {
+        let Some(rows) = &mut self.rows else { return };
+        rows.retain(|(plane, at), mark| {
             let start = match plane {
                 Plane::Narrow => base.narrow,
                 Plane::Wide => base.wide,
@@ -104,5 +105,12 @@ impl Marks {
             }
             mark.lanes() != 0
         });
+        self.tidy();
+    }
+
+    fn tidy(&mut self) {
+        if self.rows.as_ref().is_some_and(|rows| rows.is_empty()) {
+            self.rows = None;
+        }
     }
 }

@@ -58,13 +58,24 @@ impl Follow {
                 let written = core.grid.cached(address).and_then(|found| found.region.written.as_deref());
                 written.is_none_or(|written| written.is_complete())
             }
-            Window::Shared { rank: None, .. } => {
-                self.private.is_empty()
-                    && core.block.shared.written.as_deref().is_none_or(|written| written.is_complete())
-            }
+            Window::Shared { rank: None, .. } => self.is_clear(core, Space::Shared),
             Window::Shared { .. } => true,
             Window::Local(_) => self.private.is_empty(),
             Window::Parameters(_) => true,
+        }
+    }
+
+    /// Whether a space has nothing doubtful, whatever the address.
+    #[inline]
+    pub(super) fn is_clear(&self, core: &Core<'_>, space: Space) -> bool {
+        match space {
+            Space::Shared => {
+                self.private.is_empty()
+                    && core.block.shared.written.as_deref().is_none_or(|written| written.is_complete())
+            }
+            Space::Local => self.private.is_empty(),
+            Space::Param | Space::Const => true,
+            _ => false,
         }
     }
 
@@ -72,12 +83,9 @@ impl Follow {
     /// no holes, so that the first and the last of them speak for all.
     #[inline]
     pub(super) fn all_quiet(&self, core: &mut Core<'_>, space: Space, at: &Row64) -> bool {
-        let (mut first, mut last) = (u64::MAX, 0);
-        for lane in 0..LANES {
-            let active = core.active >> lane & 1 != 0;
-            first = if active { first.min(at[lane]) } else { first };
-            last = if active { last.max(at[lane]) } else { last };
-        }
+        let active = core.active;
+        // Compiled for the vector instructions of newer processors as well.
+        let (first, last) = core.arch.dispatch(|| ends(at, active));
         let together = match (window_of(space, first), window_of(space, last)) {
             (Window::Global, Window::Global) => {
                 core.grid.cached(first).is_some_and(|found| last - found.address < found.bytes)
@@ -192,6 +200,18 @@ impl Follow {
             }
         }
     }
+}
+
+/// The lowest and the highest address of the active lanes.
+#[inline(always)]
+fn ends(at: &Row64, active: u32) -> (u64, u64) {
+    let (mut first, mut last) = (u64::MAX, 0);
+    for lane in 0..LANES {
+        let there = (active >> lane & 1 != 0).then_some(at[lane]);
+        first = first.min(there.unwrap_or(u64::MAX));
+        last = last.max(there.unwrap_or(0));
+    }
+    (first, last)
 }
 
 fn local(core: &Core<'_>, lane: usize) -> Private {

@@ -19,23 +19,21 @@ use crate::memory::ahead::Pace;
 /// Sees an operation before it is executed.
 #[inline]
 pub(crate) fn before(core: &mut Core<'_>, op: &Micro, position: usize) {
-    if core.grid.follow.is_none() {
-        return;
-    }
+    let Some(follow) = &core.grid.follow else { return };
     let Some(From::Instruction(id)) = core.code.origins.get(position).copied() else { return };
     let Some(instruction) = core.code.function.instructions.get(id.0 as usize) else { return };
     let (what, operands) = (instruction.op, instruction.operands);
-    let memory = matches!(
-        what,
-        Op::Load(_)
-            | Op::Store(_)
-            | Op::Atomic { .. }
-            | Op::AsyncCopy { .. }
-            | Op::BulkCopy { .. }
-            | Op::Matrix(_)
-    );
-    if !memory && core.marks.is_empty() {
-        return;
+    if core.marks.is_empty() {
+        let nothing = match what {
+            Op::Load(access) | Op::Store(access) | Op::Atomic { access, .. } => {
+                follow.is_clear(core, access.space)
+            }
+            Op::AsyncCopy { .. } | Op::BulkCopy { .. } | Op::Matrix(_) => false,
+            _ => true,
+        };
+        if nothing {
+            return;
+        }
     }
     let Some(mut follow) = core.grid.follow.take() else { return };
     follow.step(core, op, position, what, operands);
@@ -302,10 +300,17 @@ impl Follow {
         let bytes = u64::from(ty.bytes());
         self.reached(core.marks.of(core.base, whole.source(0)).only(core.active), Reach::Address, at);
         let given = core.marks.of(core.base, whole.source(1)).or(core.marks.of(core.base, whole.source(2)));
+        let mut places = [0; LANES];
+        for lane in lanes(core.active) {
+            places[lane] = core.read(whole.source(0), lane);
+        }
+        if given.only(core.active).lanes() == 0 && self.all_quiet(core, space, &places) {
+            return core.marks.set(core.base, whole.destination(0), core.active, Mark::default());
+        }
         let mut old = Mark::default();
         for lane in lanes(core.active) {
             let bit = 1 << lane;
-            let address = core.read(whole.source(0), lane);
+            let address = places[lane];
             let found = self.bytes(core, space, lane, address, bytes);
             let mut mark = Mark::default();
             if found.unknown || (found.unwritten && self.unwritten) {
