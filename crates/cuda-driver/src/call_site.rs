@@ -111,7 +111,21 @@ fn return_addresses() -> Vec<usize> {
     Vec::new()
 }
 
+/// What is left of a chain of return addresses behind those of this library, which calls of the program lead into.
+#[must_use]
+pub fn outside(chain: &[usize]) -> &[usize] {
+    static OWN: OnceLock<Option<LoadedFile>> = OnceLock::new();
+    let own = OWN.get_or_init(|| {
+        let here = return_addresses as fn() -> Vec<usize> as usize;
+        loaded_files().into_iter().find(|file| file.holds(here))
+    });
+    let is_own = |address: &usize| own.as_ref().is_some_and(|own| own.holds(*address));
+    let first = chain.iter().position(|address| !is_own(address)).unwrap_or(chain.len());
+    chain.get(first..).unwrap_or_default()
+}
+
 /// A program or library in memory.
+#[derive(Debug)]
 struct LoadedFile {
     path: String,
     /// What is added to the file's addresses.

@@ -285,7 +285,7 @@ impl DeviceSink for Output {
 }
 
 /// An image as the program that the device runs.
-struct Code(&'static Image);
+pub(crate) struct Code(pub(crate) &'static Image);
 
 impl Program for Code {
     fn module(&self) -> &IrModule {

@@ -4,6 +4,7 @@ mod duration;
 mod gpu;
 mod host;
 mod program;
+mod record;
 mod report;
 mod software;
 
@@ -12,16 +13,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use standstill_report::Report;
+use standstill_findings::Severity;
+use standstill_report::{Report, merge};
 use standstill_supervisor::{Captured, Limits, Observer, Outcome, Plan, Reason};
 
 use crate::args::{CompilerArgs, OutputArgs, VerdictArgs};
+use crate::check::is_allowed;
 use crate::disk::DiskSources;
 use crate::output::{fail, say};
+use crate::streams::{draw, unknown_bytes};
 
 pub(crate) use gpu::explain;
 use host::{HostReport, host_section};
+use record::{Recorded, Recording};
 pub(crate) use report::{keep_dumps, progress};
+use software::merge::name_files;
+use software::{Switch, keep_traces};
 
 /// The watchdog ended the program.
 const STOPPED: u8 = 124;
@@ -129,8 +136,19 @@ fn run_on_card(arguments: &RunArgs) -> u8 {
         }
     };
     let watch = &arguments.watch;
+    let mut command = prepared.command();
+    let recording = match recording(arguments) {
+        Ok(recording) => recording,
+        Err(message) => {
+            fail(&message);
+            return FAILED;
+        }
+    };
+    if let Some(recording) = &recording {
+        recording.enter(&mut command);
+    }
     let plan = Plan {
-        command: prepared.command(),
+        command,
         limits: watch.limits(),
         dumps: true,
         light_dumps: watch.light_dump,
@@ -138,10 +156,33 @@ fn run_on_card(arguments: &RunArgs) -> u8 {
     };
     let mut watcher = Watcher::new(arguments, &prepared);
     match standstill_supervisor::run(plan, &mut watcher) {
-        Ok(outcome) => watcher.finish(&outcome),
+        Ok(outcome) => {
+            let recorded = recording.map(|recording| recording.read(prepared.code()));
+            watcher.add(recorded.unwrap_or_default());
+            watcher.finish(&outcome)
+        }
         Err(error) => {
             fail(&error.to_string());
             error.exit_code()
+        }
+    }
+}
+
+/// What records the program's host operations, unless it is not wanted. Where it cannot be, that is an error only when
+/// the record itself is asked for.
+fn recording(arguments: &RunArgs) -> Result<Option<Recording>, String> {
+    if arguments.software.races == Switch::Off {
+        return Ok(None);
+    }
+    match Recording::prepare() {
+        Ok(recording) => Ok(Some(recording)),
+        Err(why) => {
+            let message = format!("the order of host operations is not checked: {why}");
+            if arguments.software.trace.is_some() {
+                return Err(message);
+            }
+            say(&format!("standstill: {message}"));
+            Ok(None)
         }
     }
 }
@@ -160,6 +201,28 @@ impl<'a> Watcher<'a> {
         let mut report = Report { fail_on: arguments.verdict.fail_on.severity(), ..Report::default() };
         report.evidence = prepared.evidence();
         Watcher { arguments, sources: DiskSources::default(), report, host: None, shown: false }
+    }
+
+    /// Takes what the program's host operations say.
+    fn add(&mut self, recorded: Recorded) {
+        if let Some(path) = &self.arguments.software.trace
+            && let Err(message) = keep_traces(path, &recorded.traces)
+        {
+            fail(&message);
+        }
+        let input = self.arguments.command.first().map(PathBuf::from).unwrap_or_default();
+        let shown = input.display().to_string();
+        if self.arguments.output.html.is_some() {
+            self.report.timelines = recorded.traces.iter().map(|trace| draw(trace, &shown)).collect();
+        }
+        let mut findings = recorded.findings;
+        name_files(&mut findings, &input);
+        let (allowed, before) = (self.arguments.verdict.allowed(), findings.len());
+        findings.retain(|finding| !is_allowed(finding, &allowed, &shown, &self.sources));
+        self.report.allowed += (before - findings.len()) as u64;
+        self.report.findings.extend(merge(&shown, findings));
+        self.report.coverage.add(recorded.coverage);
+        self.report.not_understood.extend(unknown_bytes(&shown, recorded.unknown));
     }
 
     fn finish(mut self, outcome: &Outcome) -> u8 {
@@ -194,7 +257,9 @@ impl<'a> Watcher<'a> {
         {
             fail(&format!("{}: the report cannot be kept there: {error}", folder.display()));
         }
-        if !self.shown && (outcome.stopped.is_some() || report::wanted_always(&self.arguments.output)) {
+        let told = self.report.findings.iter().any(|reported| reported.finding.severity > Severity::Note);
+        let wanted = told || outcome.stopped.is_some() || report::wanted_always(&self.arguments.output);
+        if !self.shown && wanted {
             report::write(&self.report, self.host.as_ref(), &self.sources, &self.arguments.output);
         }
         exit

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use standstill_findings::{Coverage, Finding, NotUnderstood, Timeline};
 use standstill_report::{Input, InputError, Report, merge};
-use standstill_stream_order::{Check, Drawing, findings};
-use standstill_trace::{Call, Damage, Reader, Record, Writer};
+use standstill_stream_order::{Check, Drawing, Launches, NoReach, Reach, findings};
+use standstill_trace::{Access, Call, Damage, Reader, Record, Writer};
 
 use crate::args::{OutputArgs, VerdictArgs};
 use crate::check::{command_line, is_allowed};
@@ -50,6 +50,8 @@ pub(crate) struct Judged {
     pub(crate) damage: Option<Damage>,
     /// Where its sites stand in the source.
     pub(crate) places: Vec<Resolved>,
+    /// What launches touch that a card has run, as far as it is known.
+    pub(crate) reaches: Vec<(u32, Vec<Access>)>,
 }
 
 /// Judges a trace, up to where it can be read.
@@ -57,34 +59,68 @@ pub(crate) struct Judged {
 /// # Errors
 /// When it is no trace.
 pub(crate) fn judge(bytes: &[u8]) -> Result<Judged, Damage> {
+    judge_with(bytes, &mut NoReach)
+}
+
+/// Judges a trace of a program that a card has run.
+///
+/// # Errors
+/// As for [`judge`].
+pub(crate) fn judge_with(bytes: &[u8], reach: &mut dyn Reach) -> Result<Judged, Damage> {
     let (mut check, mut places, mut damage) = (Check::default(), KnownPlaces::default(), None);
+    let mut launches = launches_of(bytes, reach)?;
     for record in Reader::new(bytes)? {
         match record {
             Ok(record) => {
                 places.take(&record);
-                check.take(&record);
+                check.take(&launches.expand(record));
             }
             Err(found) => damage = Some(found),
         }
     }
     let (conflicts, seen) = check.finish();
     let findings = findings(&conflicts, &places);
-    let coverage = Coverage { operations: seen.operations, widened: seen.widened, ..Coverage::default() };
-    Ok(Judged { findings, coverage, unknown: seen.unknown, damage, places: places.resolved() })
+    let coverage = Coverage {
+        kernels: launches.kernels(),
+        launches: launches.launches,
+        operations: seen.operations,
+        widened: seen.widened,
+    };
+    let mut reaches: Vec<_> =
+        launches.known().map(|(launch, accesses)| (launch, accesses.to_vec())).collect();
+    reaches.sort_unstable_by_key(|(launch, _)| *launch);
+    Ok(Judged { findings, coverage, unknown: seen.unknown, damage, places: places.resolved(), reaches })
 }
 
-/// A trace that also says where its sites stand in the source: it can be judged without the program.
-pub(crate) fn with_places_of(mut bytes: Vec<u8>, places: &[Resolved]) -> Vec<u8> {
+/// What a trace says by itself of its launches: that stands behind them.
+fn launches_of<'a>(bytes: &[u8], reach: &'a mut dyn Reach) -> Result<Launches<'a>, Damage> {
+    let mut launches = Launches::new(reach);
+    Reader::new(bytes)?.map_while(Result::ok).for_each(|record| launches.told(&record));
+    Ok(launches)
+}
+
+/// A trace that also says where its sites stand in the source, and what its launches touch: it can be judged without
+/// the program.
+pub(crate) fn with_places_of(mut bytes: Vec<u8>, judged: &Judged) -> Vec<u8> {
+    let Ok(mut reader) = Reader::new(&bytes) else { return bytes };
     // Behind a record that is cut short nothing could be read.
-    let whole = Reader::new(&bytes).is_ok_and(|mut reader| reader.all(|record| record.is_ok()));
-    if !whole {
+    if !reader.by_ref().all(|record| record.is_ok()) {
         return bytes;
     }
-    for Resolved { site, file, line } in places {
-        let call = Call::PlaceSite { site: *site, file: file.clone(), line: *line };
-        let record = Record { thread: 0, site: 0, call };
+    // A program that writes into the file's memory leaves room behind its records.
+    let length = reader.length();
+    bytes.truncate(length);
+    let places = judged.places.iter().map(|Resolved { site, file, line }| Call::PlaceSite {
+        site: *site,
+        file: file.clone(),
+        line: *line,
+    });
+    let reaches = judged.reaches.iter();
+    let reaches =
+        reaches.map(|(launch, accesses)| Call::ReachOfLaunch { launch: *launch, accesses: accesses.clone() });
+    for call in places.chain(reaches) {
         // Memory takes whatever is written to it.
-        let _ = Writer::behind(&mut bytes).write(&record);
+        let _ = Writer::behind(&mut bytes).write(&Record { thread: 0, site: 0, call });
     }
     bytes
 }
@@ -131,15 +167,20 @@ pub(crate) fn streams(arguments: &StreamsArgs) -> u8 {
 
 /// What a trace shows, as a picture around what is wrong.
 pub(crate) fn draw(bytes: &[u8], title: &str) -> Timeline {
-    let records = || Reader::new(bytes).into_iter().flatten().flatten();
+    let each = |take: &mut dyn FnMut(&Record)| {
+        let Ok(mut launches) = launches_of(bytes, &mut NoReach) else { return };
+        for record in Reader::new(bytes).into_iter().flatten().flatten() {
+            take(&launches.expand(record));
+        }
+    };
     let (mut check, mut places) = (Check::default(), KnownPlaces::default());
-    for record in records() {
-        places.take(&record);
-        check.take(&record);
-    }
+    each(&mut |record| {
+        places.take(record);
+        check.take(record);
+    });
     let (conflicts, _) = check.finish();
     let mut drawing = Drawing::new(&conflicts, &places);
-    records().for_each(|record| drawing.take(&record));
+    each(&mut |record| drawing.take(record));
     drawing.finish(title)
 }
 

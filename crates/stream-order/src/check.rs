@@ -18,6 +18,8 @@ use crate::talk::Talk;
 
 /// The host's accesses are numbered from here, streams' operations below.
 const HOST: u64 = 1 << 63;
+/// Conflicts that rest on guesses are told of up to this many.
+const GUESSES: usize = 20;
 /// Pieces of history, or actors, after which what is settled is forgotten.
 const SWEEP: usize = 1 << 12;
 
@@ -87,6 +89,8 @@ pub struct Check {
     host_accesses: u64,
     /// Records so far.
     taken: u64,
+    /// Conflicts in the list that rest on guesses.
+    guesses: usize,
     sweep_at: usize,
     coverage: Coverage,
 }
@@ -110,6 +114,7 @@ impl Default for Check {
             seen: FxHashMap::default(),
             host_accesses: 0,
             taken: 0,
+            guesses: 0,
             sweep_at: SWEEP,
             coverage: Coverage::default(),
         }
@@ -196,6 +201,8 @@ impl Check {
                 self.alone(Rule::UncheckedAsyncError, (earlier, Deed::Write), later);
             }
             Call::NameSite { .. } | Call::NameObject { .. } | Call::PlaceSite { .. } | Call::NotReady(_) => {}
+            // What launches touch is put in before (`Launches`).
+            Call::NameKernel { .. } | Call::NameLaunch { .. } | Call::ReachOfLaunch { .. } => {}
         }
         self.settle();
     }
@@ -234,6 +241,7 @@ impl Check {
             Work::Kernel { name, accesses } => {
                 (Name::Kernel(self.names.get(name)), What::Touch(accesses.clone()))
             }
+            Work::Launch { .. } => (Name::Other("kernel"), What::Touch(Some(Vec::new()))),
             Work::HostFunction { accesses } => (Name::Other("host function"), What::Touch(accesses.clone())),
             Work::Allocate { address, bytes } => {
                 self.pooled.insert(*address, *bytes);
@@ -401,6 +409,11 @@ impl Check {
         if clash.earlier.actor == clash.later.actor {
             return;
         }
+        let guesses = [&clash.earlier, &clash.later].map(|touch| touch.deed == Deed::May);
+        // Two pointers into one allocation say nothing, unless both point at the same byte.
+        if guesses == [true, true] && !(clash.earlier.exact && clash.later.exact) {
+            return;
+        }
         let (Some(earlier), Some(later)) =
             (self.actors.get(&clash.earlier.actor), self.actors.get(&clash.later.actor))
         else {
@@ -426,7 +439,7 @@ impl Check {
             later: (later, clash.later.deed),
             address: clash.address,
             bytes: clash.bytes,
-            exact: clash.earlier.exact && clash.later.exact,
+            exact: clash.earlier.exact && clash.later.exact && guesses == [false, false],
             hints,
             times: 1,
         });
@@ -444,6 +457,12 @@ impl Check {
         if let Some(known) = self.seen.get(&key).and_then(|at| self.conflicts.get_mut(*at)) {
             known.times += 1;
             return;
+        }
+        if !conflict.exact {
+            if self.guesses == GUESSES {
+                return;
+            }
+            self.guesses += 1;
         }
         self.seen.insert(key, self.conflicts.len());
         self.conflicts.push(conflict);

@@ -15,6 +15,8 @@ pub enum Deed {
     Write,
     /// They were changed by atomic operations of the whole device only.
     Update,
+    /// They may have been read or written: nothing more is known.
+    May,
     /// Their memory became usable.
     Begin,
     /// Their memory was given back.
@@ -40,6 +42,7 @@ impl From<Mode> for Deed {
             Mode::Read | Mode::Signal => Deed::Read,
             Mode::Write => Deed::Write,
             Mode::Update => Deed::Update,
+            Mode::May => Deed::May,
         }
     }
 }

@@ -15,6 +15,7 @@ fn verb(deed: Deed) -> &'static str {
         Deed::Read => "reads",
         Deed::Write => "writes",
         Deed::Update => "updates",
+        Deed::May => "may touch",
         Deed::Begin => "makes usable",
         Deed::End => "gives back",
     }
@@ -54,6 +55,7 @@ impl Words<'_> {
             Deed::Read => "read",
             Deed::Write => "write",
             Deed::Update => "update",
+            Deed::May => "touch",
             Deed::Begin => "not have made usable",
             Deed::End => "have given back",
         };

@@ -47,6 +47,8 @@ pub enum Damage {
 #[derive(Debug)]
 pub struct Writer<W> {
     into: W,
+    /// The record that is being written.
+    bytes: Vec<u8>,
 }
 
 impl<W: Write> Writer<W> {
@@ -57,12 +59,12 @@ impl<W: Write> Writer<W> {
     pub fn new(mut into: W) -> io::Result<Writer<W>> {
         into.write_all(&MAGIC)?;
         into.write_all(&VERSION.to_le_bytes())?;
-        Ok(Writer { into })
+        Ok(Writer::behind(into))
     }
 
     /// Goes on with a trace that was begun.
     pub fn behind(into: W) -> Writer<W> {
-        Writer { into }
+        Writer { into, bytes: Vec::new() }
     }
 
     /// Adds a record, in one call of the writer behind it.
@@ -70,13 +72,16 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// What writing it gave.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
-        let mut bytes = vec![0; LENGTH];
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        bytes.extend([0; LENGTH]);
         bytes = postcard::to_extend(record, bytes).map_err(io::Error::other)?;
         let length = u32::try_from(bytes.len() - LENGTH).map_err(io::Error::other)?;
         if let Some(place) = bytes.get_mut(..LENGTH) {
             place.copy_from_slice(&length.to_le_bytes());
         }
-        self.into.write_all(&bytes)
+        self.bytes = bytes;
+        self.into.write_all(&self.bytes)
     }
 
     /// Gives back what is written to.
@@ -115,6 +120,9 @@ impl<'a> Reader<'a> {
         }
         let (length, rest) = rest.split_first_chunk().ok_or(Damage::CutShort { offset })?;
         let length = u32::from_le_bytes(*length) as usize;
+        if length == 0 {
+            return Ok(None);
+        }
         if length > MOST {
             return Err(Damage::Record { offset });
         }
@@ -122,6 +130,14 @@ impl<'a> Reader<'a> {
         let record = postcard::from_bytes(body).map_err(|_| Damage::Record { offset })?;
         self.at = offset + LENGTH + length;
         Ok(Some(record))
+    }
+}
+
+impl Reader<'_> {
+    /// Bytes of the records that were read, with what stands before them.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.at
     }
 }
 

@@ -5,12 +5,14 @@
 //! Does not belong here: what order the operations have (`stream-order`), recording them (`cuda-driver`,
 //! `cuda-runtime`), opening files.
 //!
-//! A record is written whole or not at all: a reader takes whole records up to where the bytes end.
+//! A record is written whole or not at all: a reader takes whole records up to where the bytes end, or to a length of
+//! zero, which is what a file has behind its records that is longer than them because a program writes into its memory.
 
 mod format;
 mod record;
 
 pub use format::{Damage, Reader, Writer};
 pub use record::{
-    Access, Allocation, Call, Copied, Frame, Memory, Mode, Operation, Record, Site, StreamKind, Target, Work,
+    Access, Allocation, Call, Copied, Frame, LaunchShape, Memory, Mode, Operation, Parameter, Record, Site,
+    StreamKind, Target, Work,
 };

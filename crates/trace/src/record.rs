@@ -165,6 +165,57 @@ pub enum Call {
         /// What that call did.
         what: String,
     },
+    /// Gives a number to a kernel.
+    NameKernel {
+        /// The number that launches use from now on.
+        kernel: u32,
+        /// Its name as the compiler wrote it.
+        name: String,
+        /// Its parameters, by position; none where the driver does not tell.
+        parameters: Vec<Parameter>,
+    },
+    /// Gives a number to a launch with its shape and arguments: most programs make the same one again and again.
+    NameLaunch {
+        /// The number that [`Work::Launch`] uses from now on.
+        launch: u32,
+        /// What is launched.
+        shape: LaunchShape,
+    },
+    /// Which bytes a launch touches, for readers that do not have the program's code.
+    ReachOfLaunch {
+        /// The launch's number.
+        launch: u32,
+        /// The bytes.
+        accesses: Vec<Access>,
+    },
+}
+
+/// Where a kernel's parameter lies among the bytes of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Parameter {
+    /// Bytes from the start.
+    pub offset: u32,
+    /// Its size in bytes.
+    pub bytes: u32,
+}
+
+/// A kernel with the shape and the arguments of a launch.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LaunchShape {
+    /// The kernel's number.
+    pub kernel: u32,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Blocks of a cluster; all one where there are none.
+    pub cluster: [u32; 3],
+    /// Dynamic shared memory of a block, in bytes.
+    pub dynamic_shared: u32,
+    /// Whether all blocks must be resident at once.
+    pub cooperative: bool,
+    /// The bytes of all parameters; none where their layout is not known.
+    pub arguments: Vec<u8>,
 }
 
 /// One return address.
@@ -237,6 +288,11 @@ pub enum Work {
         /// Its first byte.
         address: u64,
     },
+    /// Runs a kernel of which the recorder saw the arguments and not what it does.
+    Launch {
+        /// The launch's number ([`Call::NameLaunch`]).
+        launch: u32,
+    },
 }
 
 /// Which call copies, and between what: that decides how far the copy is when the call returns (CUDA Runtime API,
@@ -301,6 +357,8 @@ pub enum Mode {
     /// Besides what other accesses say of them: by operations that the host can take part in, so that host and device
     /// may order each other by these bytes.
     Signal,
+    /// Perhaps read or written: a pointer to them was handed over, and what is done with it is not known.
+    May,
 }
 
 /// What a call waited for or asked about.

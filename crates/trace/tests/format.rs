@@ -49,6 +49,16 @@ fn a_cut_leaves_the_whole_records_before_it() {
 }
 
 #[test]
+fn room_behind_the_records_is_no_record() {
+    let bytes = written(&some());
+    let length = bytes.len();
+    let with_room = [bytes, vec![0; 100]].concat();
+    let mut reader = Reader::new(&with_room).unwrap();
+    let read: Vec<Record> = reader.by_ref().collect::<Result<_, _>>().unwrap();
+    assert_eq!((read, reader.length()), (some(), length));
+}
+
+#[test]
 fn other_files_and_newer_traces_are_named() {
     assert_eq!(Reader::new(b"\x7fELF and more bytes").unwrap_err(), Damage::NoTrace);
     assert_eq!(Reader::new(b"").unwrap_err(), Damage::NoTrace);

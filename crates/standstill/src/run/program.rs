@@ -20,6 +20,8 @@ pub(crate) struct Prepared {
     program: PathBuf,
     arguments: Vec<OsString>,
     evidence: Evidence,
+    /// Its device code: the texts that the compiler left behind, else the program itself.
+    code: Vec<Vec<u8>>,
     /// Holds a program that was compiled; removed with it.
     _folder: Option<TempDir>,
 }
@@ -29,6 +31,10 @@ impl Prepared {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments);
         command
+    }
+
+    pub(crate) fn code(&self) -> &[Vec<u8>] {
+        &self.code
     }
 
     pub(crate) fn evidence(&self) -> Evidence {
@@ -48,12 +54,14 @@ pub(crate) fn prepare(command: &[OsString], compiler: &CompilerArgs) -> Result<P
             device: "gpu".to_owned(),
             ..Evidence::default()
         },
+        code: Vec::new(),
         _folder: None,
     };
     let source = Path::new(first);
     if source.extension().and_then(OsStr::to_str) != Some("cu") {
         if let Ok(bytes) = std::fs::read(source) {
             prepared.add_input(source, &bytes);
+            prepared.code = vec![bytes];
         }
         return Ok(prepared);
     }
@@ -71,6 +79,7 @@ pub(crate) fn prepare(command: &[OsString], compiler: &CompilerArgs) -> Result<P
         say(&built.warnings);
     }
     prepared.evidence.compiler = built.compiler;
+    prepared.code = built.ptx.into_iter().map(String::into_bytes).collect();
     prepared._folder = Some(folder);
     Ok(prepared)
 }

@@ -2,8 +2,8 @@
 
 mod call_sites;
 mod journal;
-mod library;
-mod merge;
+pub(in crate::run) mod library;
+pub(in crate::run) mod merge;
 mod names;
 mod rounds;
 mod stacks;
@@ -66,7 +66,7 @@ pub(crate) struct SoftwareArgs {
     /// it, so that a missing acquire or release shows in the program's own results
     #[arg(long)]
     pub(crate) stale: bool,
-    /// Keep the record of what the host asked, for `standstill streams`
+    /// Keep the record of what the host asked, for `standstill streams`; on a card, too
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Look for races, faults of memory order and missing order between streams
@@ -234,7 +234,7 @@ impl Prepared {
 }
 
 /// Writes the traces: the first process's under the name that the user gave, the others' with a number behind it.
-fn keep_traces(path: &Path, traces: &[Vec<u8>]) -> Result<(), Problem> {
+pub(super) fn keep_traces(path: &Path, traces: &[Vec<u8>]) -> Result<(), String> {
     for (number, trace) in traces.iter().enumerate() {
         let mut name = path.as_os_str().to_owned();
         if number > 0 {

@@ -1,7 +1,7 @@
 //! A trace as text: a line for each record.
 
 use standstill_stream_order::Places;
-use standstill_trace::{Access, Call, Memory, Mode, Record, Target, Work};
+use standstill_trace::{Access, Call, LaunchShape, Memory, Mode, Record, Target, Work};
 
 use super::places::KnownPlaces;
 
@@ -16,6 +16,12 @@ fn call(call: &Call) -> Option<String> {
     let numbers = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
     Some(match call {
         Call::NameSite { .. } | Call::NameObject { .. } | Call::PlaceSite { .. } => return None,
+        Call::NameKernel { kernel, name, .. } => format!("kernel {kernel} is {name}"),
+        Call::NameLaunch { launch, shape } => {
+            let LaunchShape { kernel, grid, block, arguments, .. } = shape;
+            format!("launch {launch} is of kernel {kernel}: {grid:?} x {block:?}, {} bytes", arguments.len())
+        }
+        Call::ReachOfLaunch { launch, accesses } => format!("launch {launch} touches: {}", all(accesses)),
         Call::CreateStream { stream, kind } => format!("create stream {stream} ({kind:?})"),
         Call::DestroyStream { stream } => format!("destroy stream {stream}"),
         Call::Submit { operation, stream, work: what } => {
@@ -84,6 +90,7 @@ fn work(work: &Work) -> String {
                 accesses.as_deref().map(|it| format!(": {}", all(it))).unwrap_or_default()
             )
         }
+        Work::Launch { launch } => format!("launch {launch}"),
         Work::HostFunction { .. } => "host function".to_owned(),
         Work::Allocate { address, bytes } => format!("allocate {address:#x} +{bytes}"),
         Work::Free { address } => format!("free {address:#x}"),
@@ -100,6 +107,7 @@ fn access(access: &Access) -> String {
         Mode::Write => "writes",
         Mode::Update => "updates",
         Mode::Signal => "signals by",
+        Mode::May => "may touch",
     };
     let rows = match access.rows {
         1 => String::new(),

@@ -46,7 +46,7 @@ impl Told {
         files.sort();
         for bytes in files.iter().filter_map(|path| std::fs::read(path).ok()) {
             if let Ok(judged) = judge(&bytes) {
-                self.traces.push(with_places_of(bytes, &judged.places));
+                self.traces.push(with_places_of(bytes, &judged));
                 self.findings.extend(judged.findings);
                 self.unknown += judged.unknown;
             }

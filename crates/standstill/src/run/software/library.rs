@@ -34,7 +34,7 @@ pub(super) struct Library {
 impl Library {
     /// Finds the library beside the command. The error says where it was looked for.
     pub(super) fn find() -> Result<Library, String> {
-        let places = places();
+        let places = places(FILE);
         let file = places.iter().find(|place| place.is_file()).ok_or_else(|| {
             let looked: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
             format!(
@@ -102,21 +102,26 @@ fn with_own_ptx(flags: &str) -> String {
         .collect()
 }
 
-/// Where the library may be, in this order.
-fn places() -> Vec<PathBuf> {
+/// Where a library of the project may be, in this order.
+pub(in crate::run) fn places(file: &str) -> Vec<PathBuf> {
     if let Some(named) = env::var_os(VARIABLE).map(PathBuf::from) {
-        return vec![if named.is_dir() { named.join(FILE) } else { named }];
+        let is_other = file != FILE;
+        return vec![match named.is_dir() {
+            true => named.join(file),
+            false if is_other => named.with_file_name(file),
+            false => named,
+        }];
     }
     let Some(folder) =
         env::current_exe().ok().and_then(|exe| Some(exe.canonicalize().ok()?.parent()?.to_owned()))
     else {
-        return vec![PathBuf::from(FILE)];
+        return vec![PathBuf::from(file)];
     };
     // Beside the command as it is installed, or as cargo builds it.
-    let mut places = vec![folder.join(FILE), folder.join("deps").join(FILE)];
+    let mut places = vec![folder.join(file), folder.join("deps").join(file)];
     if let Some(above) = folder.parent() {
-        places.push(above.join("lib/standstill").join(FILE));
-        places.push(above.join("lib").join(FILE));
+        places.push(above.join("lib/standstill").join(file));
+        places.push(above.join("lib").join(file));
     }
     // `cargo install --path` leaves it where it was built.
     places.push(Path::new(env!("STANDSTILL_BUILT_IN")).join("deps").join(FILE));

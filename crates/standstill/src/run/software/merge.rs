@@ -96,7 +96,7 @@ fn seen(arguments: &RunArgs, told: &Told) -> Vec<Finding> {
 }
 
 /// Names files as the user does.
-fn name_files(findings: &mut [Finding], input: &Path) {
+pub(in crate::run) fn name_files(findings: &mut [Finding], input: &Path) {
     let here = std::env::current_dir().ok();
     let absolute = std::fs::canonicalize(input).ok();
     rename_files(findings, |file| {

@@ -1,0 +1,113 @@
+//! Streams, and waiting for them.
+
+use std::ffi::{c_int, c_void};
+
+use standstill_trace::{Call, Target, Work};
+
+use super::{wrap, wrap_both};
+use crate::graphs::captured;
+use crate::layout::Handle;
+use crate::recorder::{State, with};
+use crate::streams::{Default, NOT_PERMITTED};
+
+/// A stream was made.
+unsafe fn created(status: c_int, stream: *const Handle, flags: u32) -> c_int {
+    if status == 0 {
+        // SAFETY: the driver has written the stream there.
+        let stream = unsafe { stream.read() };
+        with(|State { trace, numbers, .. }| {
+            numbers.create(trace, stream, flags);
+        });
+    }
+    status
+}
+
+/// A call returned that waited for something, or said that it is done.
+pub fn synchronised(
+    status: c_int,
+    function: &str,
+    target: impl FnOnce(&mut State) -> Option<Target>,
+) -> c_int {
+    match status {
+        0 => with(|state| {
+            if let Some(target) = target(state) {
+                state.trace.note(Call::Synchronise(target));
+            }
+        }),
+        NOT_PERMITTED => with(|state| {
+            state.trace.note(Call::CalledInHostFunction { function: function.to_owned() });
+        }),
+        _ => {}
+    }
+    status
+}
+
+fn stream_done(status: c_int, function: &str, stream: Handle, default: Default) -> c_int {
+    synchronised(status, function, |State { trace, numbers, .. }| {
+        Some(Target::Stream(numbers.stream(trace, stream, default)))
+    })
+}
+
+/// A function of the host was put into a stream; what it touches is not seen.
+unsafe fn host_function(status: c_int, stream: Handle, default: Default) -> c_int {
+    // SAFETY: the stream that the driver has just taken.
+    if status == 0 && !unsafe { captured(stream, default) } {
+        with(|state| state.submit(stream, default, Work::HostFunction { accesses: Some(Vec::new()) }));
+    }
+    status
+}
+
+wrap! {
+    fn cuStreamCreate(stream: *mut Handle, flags: u32) |call| {
+        // SAFETY: the program's place for the result.
+        unsafe { created(call(), stream, flags) }
+    }
+
+    fn cuStreamCreateWithPriority(stream: *mut Handle, flags: u32, _priority: c_int) |call| {
+        // SAFETY: as above.
+        unsafe { created(call(), stream, flags) }
+    }
+
+    fn cuGreenCtxStreamCreate(stream: *mut Handle, _context: Handle, flags: u32, _priority: c_int) |call| {
+        // SAFETY: as above.
+        unsafe { created(call(), stream, flags) }
+    }
+
+    fn cuStreamDestroy_v2(stream: Handle) |call| {
+        // Before the driver can give the handle to another thread.
+        with(|State { trace, numbers, .. }| numbers.destroy_stream(trace, stream));
+        call()
+    }
+
+    fn cuCtxSynchronize() |call| {
+        synchronised(call(), "cuCtxSynchronize", |_| Some(Target::Device))
+    }
+
+    fn cuCtxSynchronize_v2(_context: Handle) |call| {
+        synchronised(call(), "cuCtxSynchronize", |_| Some(Target::Device))
+    }
+}
+
+wrap_both! {
+    fn cuStreamSynchronize / cuStreamSynchronize_ptsz(stream: Handle) [default] |call| {
+        stream_done(call(), "cuStreamSynchronize", stream, default)
+    }
+
+    fn cuStreamQuery / cuStreamQuery_ptsz(stream: Handle) [default] |call| {
+        stream_done(call(), "cuStreamQuery", stream, default)
+    }
+
+    fn cuLaunchHostFunc / cuLaunchHostFunc_ptsz(
+        stream: Handle, _function: *mut c_void, _argument: *mut c_void,
+    ) [default] |call| {
+        // SAFETY: the stream that the driver has taken.
+        unsafe { host_function(call(), stream, default) }
+    }
+
+    fn cuStreamAddCallback / cuStreamAddCallback_ptsz(
+        stream: Handle, _function: *mut c_void, _argument: *mut c_void, _flags: u32,
+    ) [default] |call| {
+        // SAFETY: as above.
+        unsafe { host_function(call(), stream, default) }
+    }
+}

@@ -1,0 +1,198 @@
+//! The trace of this process: begun at the first call that is recorded, and begun afresh after a fork.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+
+use standstill_cuda_driver::CallSite;
+use standstill_cuda_driver::journal::FOLDER;
+use standstill_cuda_driver::recorder::{RECORD, SUFFIX};
+use standstill_trace::{Call, Frame, Operation, Record, Site, Work, Writer};
+
+use crate::call_chain::Chains;
+use crate::graphs::Graphs;
+use crate::kernels::Kernels;
+use crate::mapped_file::MappedFile;
+use crate::memory::Ranges;
+use crate::streams::{Default, Numbers};
+
+/// What a process that is recorded keeps.
+pub struct State {
+    pub trace: Trace,
+    pub numbers: Numbers,
+    pub memory: Ranges,
+    pub kernels: Kernels,
+    pub graphs: Graphs,
+}
+
+type Recorder = Mutex<Option<State>>;
+
+static RECORDER: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Does something with the state, where this process is recorded.
+pub fn with(does: impl FnOnce(&mut State)) {
+    let mut recorder = RECORDER.load(Ordering::Acquire);
+    if recorder.is_null() {
+        recorder = begin();
+    }
+    // SAFETY: a recorder is never given back.
+    let Some(recorder) = (unsafe { recorder.as_ref() }) else { return };
+    if let Some(state) = recorder.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        does(state);
+    }
+}
+
+#[cold]
+fn begin() -> *mut Recorder {
+    static FORK: Once = Once::new();
+    // SAFETY: the handler only forgets the recorder.
+    FORK.call_once(|| unsafe {
+        libc::pthread_atfork(None, None, Some(forget));
+    });
+    static BEGIN: Mutex<()> = Mutex::new(());
+    let beginning = BEGIN.try_lock();
+    if beginning.is_err() && !RECORDER.load(Ordering::Acquire).is_null() {
+        return RECORDER.load(Ordering::Acquire);
+    }
+    let made = Box::into_raw(Box::new(Mutex::new(State::begin())));
+    match RECORDER.compare_exchange(std::ptr::null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => made,
+        // Another thread was first; the file of this one stays without records.
+        Err(other) => other,
+    }
+}
+
+/// The child of a fork shares the parent's file, and perhaps a lock that nobody opens: it leaves both.
+extern "C" fn forget() {
+    RECORDER.store(std::ptr::null_mut(), Ordering::Release);
+}
+
+impl State {
+    fn begin() -> Option<State> {
+        let folder = std::env::var_os(FOLDER)?;
+        if std::env::var_os(RECORD)? != "on" {
+            return None;
+        }
+        let file = new_file(Path::new(&folder))?;
+        Some(State {
+            trace: Trace::new(Writer::new(MappedFile::new(file)).ok()?),
+            numbers: Numbers::default(),
+            memory: Ranges::default(),
+            kernels: Kernels::default(),
+            graphs: Graphs::default(),
+        })
+    }
+
+    /// Puts an operation into a stream.
+    pub fn submit(&mut self, stream: crate::layout::Handle, default: Default, work: Work) {
+        let stream = self.numbers.stream(&mut self.trace, stream, default);
+        let operation = self.trace.next_operation();
+        self.trace.note(Call::Submit { operation, stream, work });
+    }
+}
+
+/// A file of this process; one that has executed another program has several.
+fn new_file(folder: &Path) -> Option<File> {
+    let process = std::process::id();
+    (0..1000).find_map(|number| {
+        let name = match number {
+            0 => format!("{process}{SUFFIX}"),
+            _ => format!("{process}-{number}{SUFFIX}"),
+        };
+        File::options().create_new(true).read(true).write(true).open(folder.join(name)).ok()
+    })
+}
+
+/// The number of the calling thread, in the order of first calls.
+pub fn thread_number() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    thread_local! {
+        static NUMBER: Cell<u32> = const { Cell::new(u32::MAX) };
+    }
+    let known = NUMBER.get();
+    if known != u32::MAX {
+        return known;
+    }
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    NUMBER.set(number);
+    number
+}
+
+/// The file, and what it has named.
+pub struct Trace {
+    writer: Writer<MappedFile>,
+    chains: Chains,
+    /// Sites that were named, by number.
+    named: Vec<bool>,
+    objects: HashMap<String, u32>,
+    operations: Operation,
+    /// A trace that could not be written is not gone on with: it would have a hole.
+    broken: bool,
+}
+
+impl Trace {
+    fn new(writer: Writer<MappedFile>) -> Trace {
+        Trace {
+            writer,
+            chains: Chains::default(),
+            named: Vec::new(),
+            objects: HashMap::new(),
+            operations: 0,
+            broken: false,
+        }
+    }
+
+    /// The number of the next operation.
+    pub fn next_operation(&mut self) -> Operation {
+        self.operations += 1;
+        self.operations
+    }
+
+    /// Adds a call of the calling thread, with where it stands in the program.
+    pub fn note(&mut self, call: Call) {
+        let site = self.site();
+        self.note_at(site, call);
+    }
+
+    /// Adds a call that another one has made necessary.
+    pub fn note_at(&mut self, site: Site, call: Call) {
+        self.write(&Record { thread: thread_number(), site, call });
+    }
+
+    /// Where the calling thread stands in the program.
+    pub fn site(&mut self) -> Site {
+        let site = self.chains.here();
+        let number = site.number() as usize;
+        if !self.named.get(number).copied().unwrap_or_default() {
+            self.name(site, number);
+        }
+        number as Site
+    }
+
+    #[cold]
+    fn name(&mut self, site: CallSite, number: usize) {
+        self.named.resize(self.named.len().max(number + 1), false);
+        if let Some(named) = self.named.get_mut(number) {
+            *named = true;
+        }
+        let thread = thread_number();
+        let mut frames = Vec::new();
+        for frame in site.frames() {
+            let next = self.objects.len() as u32;
+            let object = *self.objects.entry(frame.file.clone()).or_insert(next);
+            if object == next {
+                self.write(&Record { thread, site: 0, call: Call::NameObject { object, path: frame.file } });
+            }
+            frames.push(Frame { object, address: frame.address });
+        }
+        let call = Call::NameSite { site: number as Site, frames };
+        self.write(&Record { thread, site: 0, call });
+    }
+
+    fn write(&mut self, record: &Record) {
+        self.broken = self.broken || self.writer.write(record).is_err();
+    }
+}

@@ -1,0 +1,142 @@
+//! Streams and events as the trace numbers them: no number is used twice, whatever the driver does with its handles.
+
+use std::ffi::c_int;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use standstill_trace::{Call, Operation, StreamKind};
+
+use crate::layout::Handle;
+use crate::real::driver_function;
+use crate::recorder::{Trace, thread_number};
+
+/// `CU_STREAM_LEGACY`.
+const LEGACY: usize = 1;
+/// `CU_STREAM_PER_THREAD`.
+pub const PER_THREAD: usize = 2;
+/// `CU_STREAM_NON_BLOCKING`.
+const NON_BLOCKING: u32 = 1;
+
+/// What stream 0 means to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Default {
+    /// The legacy default stream.
+    Legacy,
+    /// The calling thread's own (`_ptsz`, `_ptds`).
+    PerThread,
+}
+
+impl Default {
+    /// The handle that names the stream whatever the call means by 0.
+    #[must_use]
+    pub fn resolve(self, stream: Handle) -> Handle {
+        match (self, stream.addr()) {
+            (Default::PerThread, 0) => std::ptr::without_provenance_mut(PER_THREAD),
+            _ => stream,
+        }
+    }
+}
+
+driver_function!(cuStreamGetFlags(stream: Handle, flags: *mut u32));
+
+/// The numbers of what is there.
+#[derive(Debug, std::default::Default)]
+pub struct Numbers {
+    streams: FxHashMap<usize, u64>,
+    /// The default streams of threads, by thread.
+    threads: FxHashMap<u32, u64>,
+    events: FxHashMap<usize, u64>,
+    /// Events of other processes.
+    foreign: FxHashSet<usize>,
+    /// The most recent record of each event.
+    records: FxHashMap<u64, Operation>,
+    next_stream: u64,
+    next_event: u64,
+}
+
+impl Numbers {
+    /// A stream was made.
+    pub fn create(&mut self, trace: &mut Trace, stream: Handle, flags: u32) -> u64 {
+        let kind = if flags & NON_BLOCKING == 0 { StreamKind::Blocking } else { StreamKind::NonBlocking };
+        let number = self.announce(trace, kind);
+        self.streams.insert(stream.addr(), number);
+        number
+    }
+
+    fn announce(&mut self, trace: &mut Trace, kind: StreamKind) -> u64 {
+        self.next_stream += 1;
+        trace.note(Call::CreateStream { stream: self.next_stream, kind });
+        self.next_stream
+    }
+
+    /// The number of the stream that a call means.
+    pub fn stream(&mut self, trace: &mut Trace, stream: Handle, default: Default) -> u64 {
+        match default.resolve(stream).addr() {
+            0 | LEGACY => 0,
+            PER_THREAD => {
+                let thread = thread_number();
+                if let Some(number) = self.threads.get(&thread) {
+                    return *number;
+                }
+                let number = self.announce(trace, StreamKind::PerThread);
+                self.threads.insert(thread, number);
+                number
+            }
+            other => match self.streams.get(&other) {
+                Some(number) => *number,
+                None => {
+                    let mut flags = 0;
+                    // SAFETY: the program's own handle, which a call has just taken.
+                    unsafe { cuStreamGetFlags(stream, &raw mut flags) };
+                    self.create(trace, stream, flags)
+                }
+            },
+        }
+    }
+
+    /// A stream is about to be destroyed.
+    pub fn destroy_stream(&mut self, trace: &mut Trace, stream: Handle) {
+        if let Some(stream) = self.streams.remove(&stream.addr()) {
+            trace.note(Call::DestroyStream { stream });
+        }
+    }
+
+    /// The number of an event; `None` for one of another process, of whose records nothing is known.
+    pub fn event(&mut self, event: Handle) -> Option<u64> {
+        if self.foreign.contains(&event.addr()) {
+            return None;
+        }
+        let next = &mut self.next_event;
+        Some(*self.events.entry(event.addr()).or_insert_with(|| {
+            *next += 1;
+            *next
+        }))
+    }
+
+    /// An event of another process was opened.
+    pub fn open_event(&mut self, event: Handle) {
+        self.foreign.insert(event.addr());
+    }
+
+    /// An event is about to be destroyed.
+    pub fn destroy_event(&mut self, trace: &mut Trace, event: Handle) {
+        self.foreign.remove(&event.addr());
+        if let Some(event) = self.events.remove(&event.addr()) {
+            trace.note(Call::DestroyEvent { event });
+            self.records.remove(&event);
+        }
+    }
+
+    /// An event was recorded.
+    pub fn recorded(&mut self, event: u64, operation: Operation) {
+        self.records.insert(event, operation);
+    }
+
+    /// Its most recent record.
+    #[must_use]
+    pub fn last_record(&self, event: u64) -> Option<Operation> {
+        self.records.get(&event).copied()
+    }
+}
+
+/// What calls answer in a function of the host, which must not call CUDA (`CUDA_ERROR_NOT_PERMITTED`).
+pub const NOT_PERMITTED: c_int = 800;
