@@ -32,6 +32,22 @@ static void launch(Handle function, Handle stream, Address pointer, int count) {
     call("cuLaunchKernel", function, 1u, 1u, 1u, 32u, 1u, 1u, 0u, stream, parameters, (void **)nullptr);
 }
 
+// Two streams write the same memory; with an event between them when it is wanted.
+static void race(bool ordered) {
+    Handle stream, other, event;
+    Address buffer;
+    call("cuMemAlloc", &buffer, (size_t)4096);
+    call("cuStreamCreate", &stream, 1u);
+    call("cuStreamCreate", &other, 1u);
+    call("cuEventCreate", &event, 0u);
+    call("cuMemsetD8Async", buffer, (unsigned char)1, (size_t)64, stream);
+    call("cuEventRecord", event, stream);
+    if (ordered) call("cuStreamWaitEvent", other, event, 0u);
+    call("cuMemsetD8Async", buffer + 32, (unsigned char)2, (size_t)64, other); // the later one
+    call("cuStreamSynchronize", other);
+    call("cuStreamSynchronize", stream);
+}
+
 static void work() {
     Handle stream, other, event, function;
     Address buffer;
@@ -87,6 +103,10 @@ int main(int count, char **arguments) {
         int status;
         wait(&status);
         return status;
+    }
+    if (!strcmp(how, "race") || !strcmp(how, "ordered")) {
+        race(!strcmp(how, "ordered"));
+        return 0;
     }
     work();
     if (!strcmp(how, "killed")) {
