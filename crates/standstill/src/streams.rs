@@ -168,7 +168,8 @@ pub(crate) fn streams(arguments: &StreamsArgs) -> u8 {
 /// What a trace shows, as a picture around what is wrong.
 pub(crate) fn draw(bytes: &[u8], title: &str) -> Timeline {
     let each = |take: &mut dyn FnMut(&Record)| {
-        let Ok(mut launches) = launches_of(bytes, &mut NoReach) else { return };
+        let mut reach = NoReach;
+        let Ok(mut launches) = launches_of(bytes, &mut reach) else { return };
         for record in Reader::new(bytes).into_iter().flatten().flatten() {
             take(&launches.expand(record));
         }

@@ -250,9 +250,7 @@ impl<'a> Drawing<'a> {
                 let detail = format!("kernel {name}");
                 (StepKind::Kernel, name, detail)
             }
-            Work::Launch { launch } => {
-                (StepKind::Kernel, format!("launch {launch}"), "a kernel".to_owned())
-            }
+            Work::Launch { launch } => (StepKind::Kernel, format!("launch {launch}"), "a kernel".to_owned()),
             Work::HostFunction { .. } => (
                 StepKind::HostFunction,
                 "host function".to_owned(),
