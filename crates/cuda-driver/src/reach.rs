@@ -119,6 +119,7 @@ fn translated(touched: Vec<(Touched, Range<u64>)>, stand_ins: &[StandIn]) -> Vec
             Touched::Read => Mode::Read,
             Touched::Written => Mode::Write,
             Touched::Updated => Mode::Update,
+            Touched::Signalled => Mode::Signal,
         };
         let address = stand_in.real.start + (range.start - stand_in.here);
         Some(Access::bytes(mode, address, range.end - range.start))
