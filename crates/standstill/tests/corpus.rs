@@ -44,3 +44,20 @@ fn the_container_reader_survives_its_corpus() {
         }
     }
 }
+
+#[test]
+fn the_trace_reader_survives_its_corpus() {
+    for input in corpus("trace") {
+        for cut in cuts(&input) {
+            let mut check = standstill_stream_order::Check::default();
+            let records = standstill_trace::Reader::new(cut).into_iter().flatten().flatten();
+            let mut read = 0;
+            for record in records {
+                check.take(&record);
+                read += 1;
+            }
+            let (conflicts, coverage) = check.finish();
+            assert!(coverage.operations <= read && conflicts.len() as u64 <= read * read);
+        }
+    }
+}

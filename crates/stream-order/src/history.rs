@@ -8,6 +8,9 @@ use standstill_trace::Access;
 use crate::clock::{Clock, Strand};
 use crate::conflict::Deed;
 
+/// Rows of a copy that are kept apart; one with more counts as touching what lies between them too.
+const MOST_ROWS: u64 = 1 << 16;
+
 /// One touch of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Touch {
@@ -60,6 +63,12 @@ impl History {
     /// Notes a touch, and gives what it clashes with: each pair once.
     pub(crate) fn touch(&mut self, touch: Touch, access: &Access, before: &Clock, clashes: &mut Vec<Clash>) {
         let first = clashes.len();
+        if access.rows > 1 && (access.pitch <= access.width || access.rows > MOST_ROWS) {
+            let before_last = (access.rows - 1).saturating_mul(access.pitch);
+            let end = access.address.saturating_add(before_last).saturating_add(access.width);
+            let touch = Touch { exact: touch.exact && access.pitch <= access.width, ..touch };
+            return self.row(touch, access.address..end, before, clashes, first);
+        }
         for row in 0..access.rows {
             let start = access.address.saturating_add(row.saturating_mul(access.pitch));
             self.row(touch, start..start.saturating_add(access.width), before, clashes, first);
