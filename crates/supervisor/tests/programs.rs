@@ -53,7 +53,7 @@ fn a_hang_is_stopped_at_the_limit() {
     let (outcome, keep) = go(plan(shell("exec sleep 1000"), SHORT));
     assert_eq!(outcome.stopped, Some(Reason::TimeLimit(SHORT)));
     assert_eq!(outcome.ended, Some(Ended::Signalled(15)));
-    assert!(start.elapsed() >= SHORT && start.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() >= SHORT && start.elapsed() < Duration::from_secs(60));
     assert_eq!(keep.stacks.len(), 1);
     assert_eq!(keep.dumps, []);
 }

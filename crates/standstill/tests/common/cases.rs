@@ -49,7 +49,7 @@ pub const PAIRS: &[&str] = &[
 ];
 
 /// No case may take longer.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A labelled program.
 pub struct Case {
