@@ -10,6 +10,7 @@ mod atomics;
 mod blocks;
 mod clock;
 mod copies;
+mod known;
 mod life;
 mod marks;
 mod matrix;

@@ -3,10 +3,7 @@
 //! Times are numbers of one counter of the grid, so that one number can stand for all threads of a warp or a
 //! block that have met: «everything of theirs up to then».
 
-use std::sync::Arc;
-
-use rustc_hash::FxHashMap;
-
+use super::known::KnownBlocks;
 use crate::decode::code::LANES;
 
 /// A thread, by where it is.
@@ -31,6 +28,12 @@ impl OfWarp {
         own.max(self.all)
     }
 
+    /// Whether another one knows nothing more.
+    fn knows(&self, other: &OfWarp) -> bool {
+        let mut theirs = other.lanes.iter().flat_map(|lanes| lanes.iter().zip(0..));
+        other.all <= self.all && theirs.all(|(&time, lane)| time <= self.of(lane))
+    }
+
     fn raise(&mut self, lane: u32, time: u32) {
         if time > self.all {
             let lanes = self.lanes.get_or_insert_with(|| Box::new([0; LANES]));
@@ -53,7 +56,7 @@ impl OfWarp {
 
 /// What is known of a block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct OfBlock {
+pub(super) struct OfBlock {
     /// Of all its threads.
     all: u32,
     /// Of warps, by their number.
@@ -89,7 +92,16 @@ impl OfBlock {
         self.warps.get_mut(at).map(|(_, known)| known)
     }
 
-    fn join(&mut self, other: &OfBlock) {
+    /// Whether another one knows nothing more.
+    pub(super) fn knows(&self, other: &OfBlock) -> bool {
+        let knows = |(warp, theirs): &(u32, OfWarp)| {
+            let at = self.warps.binary_search_by_key(warp, |(warp, _)| *warp);
+            at.ok().and_then(|at| self.warps.get(at)).is_some_and(|(_, known)| known.knows(theirs))
+        };
+        other.all <= self.all && other.warps.iter().all(knows)
+    }
+
+    pub(super) fn join(&mut self, other: &OfBlock) {
         self.all = self.all.max(other.all);
         for (warp, known) in &other.warps {
             if let Some(own) = self.warp(*warp) {
@@ -106,13 +118,13 @@ pub(crate) struct Clock {
     /// The number that stands for the copies of a block.
     copies: u32,
     own: OfBlock,
-    others: Option<Arc<FxHashMap<u32, OfBlock>>>,
+    others: KnownBlocks,
 }
 
 impl Clock {
     /// Nothing, of a block with this many warps.
     pub(crate) fn new(block: u32, warps: u32) -> Clock {
-        Clock { block, copies: warps, own: OfBlock::default(), others: None }
+        Clock { block, copies: warps, own: OfBlock::default(), others: KnownBlocks::default() }
     }
 
     /// Up to when a thread's past is known.
@@ -121,7 +133,7 @@ impl Clock {
         if thread.block == self.block {
             return self.own.of(thread.warp, thread.lane, self.copies);
         }
-        let other = self.others.as_ref().and_then(|others| others.get(&thread.block));
+        let other = self.others.get(thread.block);
         other.map_or(0, |other| other.of(thread.warp, thread.lane, self.copies))
     }
 
@@ -139,19 +151,19 @@ impl Clock {
 
     /// Whether something of that time is known of a thread's block, or it is the own one.
     pub(super) fn may_know(&self, thread: Thread, time: u32) -> bool {
-        let other = self.others.as_ref().and_then(|others| others.get(&thread.block));
+        let other = self.others.get(thread.block);
         thread.block == self.block || other.is_some_and(|other| other.newest() >= time)
     }
 
     /// Whether nothing is known but what all threads of the own block did up to a time.
     #[inline(always)]
     pub(super) fn knows_only_its_block(&self) -> bool {
-        self.others.is_none() && self.own.warps.is_empty()
+        self.others.is_empty() && self.own.warps.is_empty()
     }
 
     /// Whether nothing is known of other blocks, nor of copies.
     pub(super) fn is_plain(&self) -> bool {
-        self.others.is_none() && self.own.warps.iter().all(|(warp, _)| *warp != self.copies)
+        self.others.is_empty() && self.own.warps.iter().all(|(warp, _)| *warp != self.copies)
     }
 
     /// Everything that all threads of a block did up to a time.
@@ -163,14 +175,17 @@ impl Clock {
 
     /// Learns of a thread's past up to a time.
     pub(crate) fn raise(&mut self, thread: Thread, time: u32) {
-        let known = if thread.block == self.block {
-            &mut self.own
-        } else {
-            Arc::make_mut(self.others.get_or_insert_default()).entry(thread.block).or_default()
-        };
-        if let Some(warp) = known.warp(thread.warp) {
+        if thread.block == self.block {
+            if let Some(warp) = self.own.warp(thread.warp) {
+                warp.raise(thread.lane, time);
+            }
+            return;
+        }
+        let mut what = OfBlock::default();
+        if let Some(warp) = what.warp(thread.warp) {
             warp.raise(thread.lane, time);
         }
+        self.others.learn(thread.block, &what);
     }
 
     /// Learns of lanes of a warp of the own block up to a time; `whole` when they are all that it has.
@@ -199,24 +214,17 @@ impl Clock {
         if other.block == self.block {
             self.own.join(&other.own);
         } else {
-            let others = Arc::make_mut(self.others.get_or_insert_default());
-            others.entry(other.block).or_default().join(&other.own);
+            self.others.learn(other.block, &other.own);
         }
-        let Some(theirs) = &other.others else { return };
-        if self.others.as_ref().is_some_and(|others| Arc::ptr_eq(others, theirs)) {
-            return;
+        // What the others know of this block stays among theirs, so that all can share it.
+        if let Some(known) = other.others.get(self.block) {
+            self.own.join(known);
         }
-        if self.others.is_none() && other.block == self.block {
-            self.others = Some(Arc::clone(theirs));
-            return;
-        }
-        let others = Arc::make_mut(self.others.get_or_insert_default());
-        for (block, known) in theirs.iter() {
-            if *block == self.block {
-                self.own.join(known);
-            } else {
-                others.entry(*block).or_default().join(known);
-            }
-        }
+        self.others.join(&other.others);
+    }
+
+    #[cfg(test)]
+    pub(super) fn into_own(self) -> OfBlock {
+        self.own
     }
 }
