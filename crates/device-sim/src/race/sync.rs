@@ -16,6 +16,8 @@ use super::{Actor, Race, thread_of};
 const MANY: u32 = u32::MAX;
 /// Releases of so many blocks a location carries apart, where it matters whose they are.
 const MOST_RELEASED: usize = 8;
+/// What strong reads have shown a thread last is remembered.
+const MOST_SHOWN: usize = 8;
 /// Most hints of a block.
 const MOST_HINTS: usize = 48;
 
@@ -89,9 +91,9 @@ impl Race {
         site: u32,
         seen: Option<Mark>,
     ) {
-        let released = self.variables.get(&key).map(|variable| variable.released.clone()).unwrap_or_default();
         let own = actor.thread.block;
         let (warp, lane) = (actor.thread.warp, actor.thread.lane as usize);
+        let released = self.not_shown(key, actor, site);
         for entry in &released {
             let other = if entry.block == MANY { own } else { entry.block };
             if !self.covers(own, other, entry.scope) {
@@ -136,6 +138,32 @@ impl Race {
             let clock = clock.unwrap_or_else(|| Arc::new(Clock::new(writer.block, self.warps)));
             self.hint(own, Rule::MissingRelease, mark.site, &clock, Some(mark), site);
         }
+    }
+
+    /// What a location carries that this place has not shown the thread yet. Whoever waits for something reads the
+    /// same again and again.
+    fn not_shown(&mut self, key: (super::Memory, u64), actor: &Actor, site: u32) -> SmallVec<[Released; 1]> {
+        let Some(variable) = self.variables.get(&key) else { return SmallVec::new() };
+        let state = self.blocks.get_mut(actor.thread.block);
+        let Some(warp) = state.and_then(|state| state.warps.get_mut(actor.thread.warp as usize)) else {
+            return SmallVec::new();
+        };
+        let shown = &mut warp.lane(actor.thread.lane as usize).shown;
+        let mut fresh = SmallVec::new();
+        for entry in &variable.released {
+            let known = |(clock, at, scope): &(Arc<Clock>, u32, Scope)| {
+                *at == site && *scope == entry.scope && Arc::ptr_eq(clock, &entry.clock)
+            };
+            if shown.iter().any(known) {
+                continue;
+            }
+            if shown.len() >= MOST_SHOWN {
+                shown.remove(0);
+            }
+            shown.push((Arc::clone(&entry.clock), site, entry.scope));
+            fresh.push(entry.clone());
+        }
+        fresh
     }
 
     /// A strong write of a location; `rmw` continues the release sequence of what it replaces.

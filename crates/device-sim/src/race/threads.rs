@@ -39,6 +39,8 @@ pub(super) struct LaneState {
     /// What strong reads have shown and no fence has taken yet: the writers' knowledge, the block where one wrote
     /// it alone, and the scope of the read.
     pub(super) pending: SmallVec<[Pending; 2]>,
+    /// What they have shown last, with the place of the read and the scope of the release.
+    pub(super) shown: SmallVec<[(Arc<Clock>, u32, Scope); 2]>,
     pub(super) copies: Copies,
     /// The last wait at an mbarrier that ended: where it is, phases that it had then, and the wait.
     pub(super) waited: Option<(Memory, u64, u32, u32)>,
