@@ -131,3 +131,13 @@ fn matrices_are_loaded_and_stored_by_all_lanes() {
     shared(&format!("{address} st.shared.u32 [%r5], %r2; bar.sync 0;\n{load}"), &[]);
     shared(&format!("{address}\n#8 st.shared.u32 [%r5], %r2;\n{load}"), &[("shared-race", 9)]);
 }
+
+#[test]
+fn a_fence_before_a_barrier_of_lanes_serves_who_sets_the_flag_behind_it() {
+    let body = "mul.wide.u32 %d2, %r2, 4; add.s64 %d2, %d0, %d2; @!%p1 bra R;
+        st.global.u32 [%d2], %r2; fence.sc.gpu; bar.warp.sync -1; @!%p2 bra E;
+        st.relaxed.gpu.global.u32 [%d0+512], 1; bra E;
+        R: ld.relaxed.gpu.global.u32 %r1, [%d0+512]; setp.eq.u32 %p3, %r1, 0; @%p3 bra R; fence.sc.gpu;
+        ld.global.u32 %r1, [%d2]; E: ret;";
+    check(&format!("{START}{body}"), 2, 32, &[]);
+}

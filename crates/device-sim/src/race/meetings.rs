@@ -6,7 +6,7 @@ use super::clock::{Clock, Thread};
 use crate::exec::core::lanes;
 use standstill_kernel_ir::Scope;
 
-use super::threads::{Pending, WarpState};
+use super::threads::{LaneState, Pending, WarpState};
 use super::{BlockState, Race};
 
 /// What happened at the barriers of a block.
@@ -28,11 +28,13 @@ pub(crate) struct ClusterState {
 /// Most strong reads that a barrier carries.
 const MOST_CARRIED: usize = 64;
 
-/// What a barrier carries from those before it to those behind it.
+/// What a barrier carries from those before it to those behind it. The model wants the fence of a release pattern to be
+/// the writer's own, but sequentially consistent fences, which `__threadfence()` is, have one order: the fence of whoever
+/// sees the flag comes after those before the barrier, and so knows what they know (PTX ISA, «Synchronizes»).
 #[derive(Debug, Default)]
 pub(crate) struct Carried {
     /// What was known at wide fences, and the newest clock in there.
-    fences: Option<Clock>,
+    fences: Option<Arc<Clock>>,
     last: Option<Arc<Clock>>,
     reads: Vec<Pending>,
 }
@@ -43,10 +45,40 @@ impl Carried {
             return;
         }
         match &mut self.fences {
-            Some(known) => known.join(clock),
-            known => *known = Some(Clock::clone(clock)),
+            Some(known) => Arc::make_mut(known).join(clock),
+            known => *known = Some(Arc::clone(clock)),
         }
         self.last = Some(Arc::clone(clock));
+    }
+
+    /// Takes what a lane has before the barrier.
+    fn take_from(&mut self, lane: &LaneState) {
+        let wide = lane.fence.as_ref().filter(|(_, scope, _)| *scope >= Scope::Gpu && !lane.is_past);
+        for clock in wide.map(|(clock, ..)| clock).into_iter().chain(&lane.past) {
+            self.add_fence(clock);
+        }
+        if !lane.pending.is_empty() {
+            self.reads.extend(lane.pending.iter().cloned());
+            self.reads.dedup_by(|one, two| Arc::ptr_eq(&one.0, &two.0));
+            self.reads.truncate(MOST_CARRIED);
+        }
+    }
+
+    /// Gives it all to a lane behind the barrier.
+    fn give_to(&self, lane: &mut LaneState) {
+        if self.fences.is_some() {
+            lane.past.clone_from(&self.fences);
+            lane.is_past = true;
+        }
+        for read in &self.reads {
+            if !lane.pending.iter().any(|known| Arc::ptr_eq(&known.0, &read.0)) {
+                lane.pending.push(read.clone());
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.fences.is_none() && self.reads.is_empty()
     }
 }
 
@@ -54,36 +86,21 @@ impl BlockState {
     /// Fences before a barrier, and strong reads before it, serve behind it as well.
     fn carry_from(&mut self, id: u32, warp: u32, mask: u32) {
         let Some(of) = self.warps.get(warp as usize).filter(|of| !of.lanes.is_empty()) else { return };
-        for lane in lanes(mask) {
-            let Some(lane) = of.lanes.get(lane) else { continue };
-            let wide = lane.fence.as_ref().filter(|(_, scope, _)| *scope >= Scope::Gpu);
-            for clock in wide.map(|(clock, ..)| clock).into_iter().chain(&lane.past) {
-                self.carried.entry(id).or_default().add_fence(clock);
-            }
-            if !lane.pending.is_empty() {
-                let reads = &mut self.carried.entry(id).or_default().reads;
-                reads.extend(lane.pending.iter().cloned());
-                reads.dedup_by(|one, two| Arc::ptr_eq(&one.0, &two.0));
-                reads.truncate(MOST_CARRIED);
-            }
+        let mut carried = self.carried.remove(&id).unwrap_or_default();
+        for lane in lanes(mask).filter_map(|lane| of.lanes.get(lane)) {
+            carried.take_from(lane);
+        }
+        if !carried.is_empty() {
+            self.carried.insert(id, carried);
         }
     }
 
     fn carry_to(&mut self, id: u32, waiting: &[(u32, u32)]) {
-        let Some(Carried { fences, reads, .. }) = self.carried.remove(&id) else { return };
-        let fences = fences.map(Arc::new);
+        let Some(carried) = self.carried.remove(&id) else { return };
         for &(warp, mask) in waiting {
             let Some(of) = self.warps.get_mut(warp as usize) else { continue };
             for lane in lanes(mask) {
-                let lane = of.lane(lane);
-                if fences.is_some() {
-                    lane.past.clone_from(&fences);
-                }
-                for read in &reads {
-                    if !lane.pending.iter().any(|known| Arc::ptr_eq(&known.0, &read.0)) {
-                        lane.pending.push(read.clone());
-                    }
-                }
+                carried.give_to(of.lane(lane));
             }
         }
     }
@@ -116,6 +133,18 @@ impl Race {
         if let Some(joined) = state.joined(warp, mask, None) {
             state.set_clock(mask, &Arc::new(joined));
             state.time = time;
+        }
+        if state.lanes.is_empty() {
+            return;
+        }
+        let mut carried = Carried::default();
+        for lane in lanes(mask).filter_map(|lane| state.lanes.get(lane)) {
+            carried.take_from(lane);
+        }
+        if !carried.is_empty() {
+            for lane in lanes(mask) {
+                carried.give_to(state.lane(lane));
+            }
         }
     }
 

@@ -244,6 +244,7 @@ impl Race {
         let of = state.lane(lane);
         of.missed = missed.map(Arc::new);
         of.fence = Some((Arc::new(clock), scope, site));
+        of.is_past = false;
         // Another fence may reach further.
         of.pending.clone_from(&narrow);
         state.time = time;

@@ -34,6 +34,8 @@ pub(super) struct LaneState {
     /// What others of the block knew at wide fences before barriers that the lane has passed: such a fence serves
     /// whoever sets a flag behind the barrier.
     pub(super) past: Option<Arc<Clock>>,
+    /// What was known at the lane's own fence is among that.
+    pub(super) is_past: bool,
     /// What it would have learned at that fence if the scope had been wider.
     pub(super) missed: Option<Arc<Clock>>,
     /// What strong reads have shown and no fence has taken yet: the writers' knowledge, the block where one wrote

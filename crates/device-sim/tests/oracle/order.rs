@@ -17,7 +17,7 @@ pub(crate) struct Trace {
     threads: Vec<Vec<usize>>,
     /// Bits of those that are before.
     before: Vec<Vec<u64>>,
-    /// The same by the order of threads and the barriers of blocks alone.
+    /// The same by the order of threads and barriers alone.
     met: Vec<Vec<u64>>,
     /// Who has seen what each write left, or what came from it by way of atomics.
     seen: Vec<Vec<usize>>,
@@ -54,12 +54,11 @@ impl Trace {
             trace.owner.extend(events.iter().map(|_| trace.threads.len() - 1));
             trace.events.extend(events);
         }
-        let mut edges = trace.barriers(true);
+        let mut edges = trace.barriers();
         for events in &trace.threads {
             edges.extend(events.windows(2).map(|pair| (pair[0], pair[1])));
         }
         trace.met = trace.close(&edges);
-        edges.extend(trace.barriers(false));
         edges.extend(trace.synchronisation(&value));
         trace.before = trace.close(&edges);
         trace
@@ -200,20 +199,18 @@ impl Trace {
         })
     }
 
-    /// Whether events of two threads lie before and behind barriers of their block. The ISA wants a pattern's fence
-    /// to be the thread's own; but `__threadfence(); __syncthreads();` of all threads, and one that then sets the
-    /// flag, is common, and the detector takes it for good.
+    /// Whether events of two threads lie before and behind barriers. The ISA wants a pattern's fence to be the thread's
+    /// own; but `__threadfence(); __syncthreads();` of all threads, and one that then sets the flag, is common and right
+    /// by the one order of sequentially consistent fences, and the detector takes all fences for such.
     fn have_met(&self, one: usize, two: usize) -> bool {
         self.owner[one] != self.owner[two] && self.met[two][one / 64] >> (one % 64) & 1 != 0
     }
 
     /// Barriers order what was before one behind it.
-    fn barriers(&self, of_blocks: bool) -> Vec<(usize, usize)> {
+    fn barriers(&self) -> Vec<(usize, usize)> {
         let mut groups: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for (event, index) in self.events.iter().zip(0..) {
-            if let What::Barrier { id, whole, .. } = event.what
-                && whole == of_blocks
-            {
+            if let What::Barrier { id, .. } = event.what {
                 groups.entry(id).or_default().push(index);
             }
         }

@@ -111,11 +111,10 @@ pub(crate) enum What {
         result: Option<u64>,
     },
     Fence(Scope),
-    /// A barrier: which, whether it waits, and whether it is one of the block.
+    /// A barrier: which, and whether it waits.
     Barrier {
         id: u64,
         waits: bool,
-        whole: bool,
     },
 }
 
@@ -160,14 +159,14 @@ impl Program {
                     event(access.event(self, (block, thread), at, results));
                 }
                 Step::Fence(guard, scope) if guard.takes(block, thread) => event(What::Fence(*scope)),
-                Step::Block => event(What::Barrier { id: here | u64::from(block), waits: true, whole: true }),
+                Step::Block => event(What::Barrier { id: here | u64::from(block), waits: true }),
                 Step::Some { waits, .. } => {
                     let waits = waits >> (thread / 32) & 1 != 0;
-                    event(What::Barrier { id: here | u64::from(block), waits, whole: true });
+                    event(What::Barrier { id: here | u64::from(block), waits });
                 }
                 Step::Warp(guard) if guard.takes(block, thread) => {
                     let warp = u64::from(block * 64 + thread / 32);
-                    event(What::Barrier { id: here | warp, waits: true, whole: false });
+                    event(What::Barrier { id: here | warp, waits: true });
                 }
                 Step::Branch(guard, then, otherwise) => {
                     let mut quiet = Vec::new();
