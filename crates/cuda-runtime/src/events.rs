@@ -88,6 +88,10 @@ fn elapsed(milliseconds: *mut f32, start: EventHandle, end: EventHandle) -> Resu
     let (Some(from), Some(to)) = (machine.time_of(start), machine.time_of(end)) else {
         return Err(Status::NotReady);
     };
+    // That both have times says that both are reached.
+    for event in [start, end] {
+        machine.note(|| Call::Synchronise(Target::Event(event.0)));
+    }
     let seconds = match to.checked_duration_since(from) {
         Some(ahead) => ahead.as_secs_f64(),
         None => -from.duration_since(to).as_secs_f64(),

@@ -1,5 +1,7 @@
 //! What the processor tells of a fault.
 
+use crate::regions::PAGE;
+
 /// Where a fault happened and what was tried.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cause {
@@ -9,6 +11,28 @@ pub(crate) struct Cause {
     pub(crate) stack: usize,
     /// Whether it was a write.
     pub(crate) write: bool,
+    /// General registers.
+    registers: [usize; REGISTERS],
+}
+
+/// Registers that are looked at.
+const REGISTERS: usize = 16;
+
+/// Functions that look for the end of a string read whole vectors of up to this many bytes, from where these are
+/// aligned on.
+const VECTOR: usize = 64;
+
+impl Cause {
+    /// The first byte that such a function was asked about, when it has read from this address on: where that is in a
+    /// register, not what the vector began with.
+    pub(crate) fn asked_for(&self, address: usize) -> usize {
+        let vector = address + 1..address.saturating_add(VECTOR).min((address | (PAGE - 1)) + 1);
+        // A shift by an address needs only its low half.
+        const HALF: usize = u32::MAX as usize;
+        let whole = |value: usize| if value > HALF { value } else { (address & !HALF) | value };
+        let registers = self.registers.iter().map(|value| whole(*value));
+        registers.filter(|value| vector.contains(value)).min().unwrap_or(address)
+    }
 }
 
 /// Whether faults are understood on this processor.
@@ -30,6 +54,8 @@ pub(crate) unsafe fn cause(context: *const libc::ucontext_t) -> Cause {
         instruction: register(libc::REG_RIP) as usize,
         stack: register(libc::REG_RSP) as usize,
         write: register(libc::REG_ERR) & WRITE != 0,
+        // The first of them are the general ones.
+        registers: std::array::from_fn(|number| register(number as i32) as usize),
     }
 }
 
@@ -66,8 +92,9 @@ pub(crate) unsafe fn cause(context: *const libc::ucontext_t) -> Cause {
         at += size;
     }
     // SAFETY: by the caller's promise.
-    let (pc, sp) = unsafe { ((*machine).pc, (*machine).sp) };
-    Cause { instruction: pc as usize, stack: sp as usize, write }
+    let (pc, sp, general) = unsafe { ((*machine).pc, (*machine).sp, (*machine).regs) };
+    let register = |number: usize| general.get(number).copied().unwrap_or(0) as usize;
+    Cause { instruction: pc as usize, stack: sp as usize, write, registers: std::array::from_fn(register) }
 }
 
 /// Faults of other processors are not understood.
@@ -76,5 +103,25 @@ pub(crate) unsafe fn cause(context: *const libc::ucontext_t) -> Cause {
 /// None is asked for.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) unsafe fn cause(_context: *const libc::ucontext_t) -> Cause {
-    Cause { instruction: 0, stack: 0, write: true }
+    Cause { instruction: 0, stack: 0, write: true, registers: [0; REGISTERS] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_string_begins_where_a_register_says() {
+        let check = |registers: &[usize], address, expected| {
+            let mut all = [0; REGISTERS];
+            all[..registers.len()].copy_from_slice(registers);
+            let cause = Cause { instruction: 0, stack: 0, write: false, registers: all };
+            assert_eq!(cause.asked_for(address), expected);
+        };
+        check(&[0x5fff, 0x5fe4, 0x5fe9], 0x5fe0, 0x5fe4);
+        check(&[0xffff_5fe4], 0x7f12_ffff_5fe0, 0x7f12_ffff_5fe4);
+        check(&[0x5fdf, 0x6000], 0x5fe0, 0x5fe0);
+        check(&[0x5fe0, 0x5fe4], 0x5fe0, 0x5fe4);
+        check(&[0x5fe0], 0x5fe0, 0x5fe0);
+    }
 }

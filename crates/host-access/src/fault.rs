@@ -22,7 +22,44 @@ pub(crate) fn install() -> bool {
     // The unwinder is loaded at its first use, which must not be in the handler.
     let mut frames = [0; CHAIN];
     chain(&mut frames, 0);
+    // SAFETY: the callback takes what `dl_iterate_phdr` documents, and asks for nothing of its own.
+    unsafe { libc::dl_iterate_phdr(Some(look_for_c_library), std::ptr::null_mut()) };
     stay_in_front()
+}
+
+/// Where the C library's code lies.
+static C_LIBRARY: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
+
+/// Whether an instruction is one of the C library.
+pub(crate) fn in_c_library(instruction: usize) -> bool {
+    let [start, end] =
+        [0, 1].map(|side: usize| C_LIBRARY.get(side).map_or(0, |at| at.load(Ordering::Relaxed)));
+    (start..end).contains(&instruction)
+}
+
+extern "C" fn look_for_c_library(
+    object: *mut libc::dl_phdr_info,
+    _size: libc::size_t,
+    _nothing: *mut c_void,
+) -> c_int {
+    // A function that nobody puts another one in front of.
+    let known =
+        libc::memfd_create as unsafe extern "C" fn(*const libc::c_char, libc::c_uint) -> c_int as usize;
+    // SAFETY: the loader passes a whole description, whose headers are as many as it says.
+    let (bias, headers) = unsafe {
+        let Some(object) = object.as_ref().filter(|object| !object.dlpi_phdr.is_null()) else { return 0 };
+        (object.dlpi_addr as usize, std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()))
+    };
+    for header in headers.iter().filter(|header| header.p_type == libc::PT_LOAD) {
+        let start = bias.wrapping_add(header.p_vaddr as usize);
+        let range = start..start.wrapping_add(header.p_memsz as usize);
+        if range.contains(&known) {
+            let [first, last] = &C_LIBRARY;
+            first.store(range.start, Ordering::Relaxed);
+            last.store(range.end, Ordering::Relaxed);
+        }
+    }
+    0
 }
 
 /// Goes in front, should the program have put in a handler by a way that is not seen; false when that is not possible.

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct Lock<T> {
     held: AtomicBool,
     value: UnsafeCell<T>,
+    /// The signals that whoever holds it blocked before.
+    mask: UnsafeCell<Option<libc::sigset_t>>,
 }
 
 // SAFETY: one thread at a time reaches the value.
@@ -16,7 +18,7 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
     pub(crate) const fn new(value: T) -> Lock<T> {
-        Lock { held: AtomicBool::new(false), value: UnsafeCell::new(value) }
+        Lock { held: AtomicBool::new(false), value: UnsafeCell::new(value), mask: UnsafeCell::new(None) }
     }
 
     /// Takes the lock with all signals blocked.
@@ -28,7 +30,19 @@ impl<T> Lock<T> {
             set_mask(all.assume_init_ref())
         };
         self.spin();
+        // SAFETY: the lock is held.
+        unsafe { *self.mask.get() = Some(mask) };
         Held { lock: self, mask: Some(mask) }
+    }
+
+    /// Gives back what [`Lock::take`] took and was forgotten.
+    ///
+    /// # Safety
+    /// This thread holds the lock in that way.
+    pub(crate) unsafe fn give_back(&self) {
+        // SAFETY: the lock is held.
+        let mask = unsafe { (*self.mask.get()).take() };
+        drop(Held { lock: self, mask });
     }
 
     /// Takes the lock in a signal handler, during which the system blocks all signals.

@@ -53,9 +53,22 @@ pub fn start() -> bool {
         return false;
     }
     STATE.take().notes.reserve();
-    let on = fault::install();
+    let on = fault::install() && follow_forks();
     ON.store(on, Ordering::Release);
     on
+}
+
+/// Lets a child of the process find the lock free.
+fn follow_forks() -> bool {
+    extern "C" fn before() {
+        std::mem::forget(STATE.take());
+    }
+    extern "C" fn after() {
+        // SAFETY: `before` has taken it in this thread, and left it.
+        unsafe { STATE.give_back() };
+    }
+    // SAFETY: the functions stay: the library is linked to the program.
+    unsafe { libc::pthread_atfork(Some(before), Some(after), Some(after)) == 0 }
 }
 
 /// Whether [`start`] has succeeded.
@@ -216,7 +229,9 @@ pub(crate) fn let_through(address: usize, cause: Cause) -> bool {
         let chain = fault::chain(&mut frames, cause.instruction);
         Noted::new(address, 1, cause.write, thread, chain)
     });
-    let noted = chain.moved(address, cause.write, thread);
+    let searches = !cause.write && fault::in_c_library(cause.instruction);
+    let first = if searches { cause.asked_for(address) } else { address };
+    let noted = chain.moved(first, cause.write, thread);
     STATE.take_in_handler().notes.add(noted);
     true
 }

@@ -153,6 +153,44 @@ fn accesses_through_functions_of_the_c_library_are_theirs_with_the_callers_behin
 }
 
 #[test]
+fn a_string_at_the_end_of_a_page_is_read_from_its_own_first_byte() {
+    let _alone = alone();
+    let memory = pages(1);
+    // The vector in which it lies begins with bytes that are none of its own.
+    for before_end in 2..40 {
+        let at = PAGE - before_end;
+        write(memory, at, b'x');
+        write(memory, at + 1, 0);
+        guard_all(memory, 1, Refuses::Everything, FIRST);
+        // SAFETY: the bytes end with a zero, and lie in the page.
+        assert_eq!(unsafe { libc::strlen(memory.program.add(at).cast()) }, 1);
+        assert_eq!(seen(memory), [(at, false)]);
+        release(&|_| true);
+    }
+    finish(memory);
+}
+
+#[test]
+fn a_child_can_touch_what_is_protected() {
+    let _alone = alone();
+    let memory = pages(1);
+    guard_all(memory, 1, Refuses::Everything, FIRST);
+    // SAFETY: the child does nothing but touch the page and end.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            write(memory, 3, 4);
+            libc::_exit(0);
+        }
+        let mut status = 0;
+        assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+        assert_eq!(status, 0);
+    }
+    assert_eq!(noted_count(), 0);
+    finish(memory);
+}
+
+#[test]
 fn system_calls_find_open_pages() {
     let _alone = alone();
     let memory = pages(2);

@@ -25,17 +25,18 @@ const HOST: &[Memory] = &[Pageable, Pinned];
 const TABLE: &[Row] = &[
     // «Memcpy, synchronous»: from pageable memory it returns once the source is in staging memory; the transfer
     // to its final place may not be complete.
-    (false, &[Pageable], &[Device, Managed], SourceTaken),
+    (false, &[Pageable], &[Device], SourceTaken),
     // From pinned memory it is synchronous to the host.
-    (false, &[Pinned], &[Device, Managed], Done),
+    (false, &[Pinned], &[Device], Done),
     // From device memory to host memory, pageable or pinned, it returns once the copy is complete.
-    (false, &[Device, Managed], HOST, Done),
+    (false, &[Device], HOST, Done),
     // From device memory to device memory the host does not wait.
     (false, &[Device], &[Device], Submitted),
     // From host memory to host memory it is synchronous to the host.
     (false, HOST, HOST, Done),
-    // Managed memory may be either side's; what holds for both sides is claimed.
-    (false, &[Device, Managed], &[Device, Managed], Submitted),
+    // Managed memory may be the host's: the host may rely on the call being as synchronous as with pinned memory.
+    (false, &[Managed], &[Device, Managed, Pageable, Pinned], Done),
+    (false, &[Device, Pageable, Pinned], &[Managed], Done),
     // «Memcpy, asynchronous»: from device memory to pageable memory it returns once the copy is complete.
     (true, &[Device, Managed], &[Pageable], Done),
     // From host memory to host memory it is synchronous to the host.
@@ -91,6 +92,9 @@ mod tests {
         check(false, Device, Pinned, Done);
         check(false, Device, Device, Submitted);
         check(false, Pageable, Pageable, Done);
+        check(false, Device, Managed, Done);
+        check(false, Pageable, Managed, Done);
+        check(true, Managed, Device, Submitted);
         check(true, Device, Pageable, Done);
         check(true, Pinned, Pageable, Done);
         check(true, Pinned, Device, Submitted);

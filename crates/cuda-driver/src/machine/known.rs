@@ -124,10 +124,10 @@ pub(super) fn returns_done(work: &Work) -> bool {
     match work {
         Work::Copy(copy) => {
             let Copied { asynchronous, from, to } = copy.copied;
-            let host = |memory| matches!(memory, Memory::Pageable | Memory::Pinned);
-            match asynchronous {
-                false => host(to) || from == Memory::Pinned,
-                true => to == Memory::Pageable,
+            match (asynchronous, from, to) {
+                (false, Memory::Device | Memory::Pageable, Memory::Device) => false,
+                (false, ..) => true,
+                (true, ..) => to == Memory::Pageable,
             }
         }
         Work::Fill(fill) => fill.waits,
