@@ -230,6 +230,9 @@ impl Machine {
             return Err(Status::InvalidResourceHandle);
         }
         state.queue.remove_stream(id);
+        if let Some(mut known) = self.known() {
+            known.destroy_stream(id);
+        }
         self.note(|| Call::DestroyStream { stream: id.0 });
         Ok(())
     }

@@ -83,6 +83,11 @@ impl KnownOrder {
         }
     }
 
+    /// A stream is forgotten; what it did is done when the device is.
+    pub(super) fn destroy_stream(&mut self, stream: StreamId) {
+        self.streams.remove(&stream);
+    }
+
     /// An event is forgotten.
     pub(super) fn destroy_event(&mut self, event: EventId) {
         self.events.remove(&event);
