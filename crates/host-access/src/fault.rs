@@ -150,9 +150,19 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
 unsafe fn hand_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let previous = *PREVIOUS.take_in_handler();
     let previous = previous.unwrap_or_else(|| action(libc::SIG_DFL));
+    // SAFETY: the system passes a whole description.
+    let sent = unsafe { (*info).si_code } <= 0;
     if matches!(previous.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN) {
+        if sent && previous.sa_sigaction == libc::SIG_IGN {
+            return;
+        }
         // The instruction is tried again, and the system ends the program as it would have.
         sigaction(Some(&action(libc::SIG_DFL)));
+        if sent {
+            // Somebody has sent the signal: no instruction will bring it again.
+            // SAFETY: names this thread.
+            unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal) };
+        }
         return;
     }
     // SAFETY: the arguments are what the system gave, and the program's handler has the type that its flags say.

@@ -1,6 +1,7 @@
 //! The one watch of the process.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::arch::{self, Cause};
@@ -44,9 +45,14 @@ static LOW: AtomicUsize = AtomicUsize::new(usize::MAX);
 static HIGH: AtomicUsize = AtomicUsize::new(0);
 static ON: AtomicBool = AtomicBool::new(false);
 
-/// Begins to watch; false where that is not possible.
+/// Begins to watch, once; false where that is not possible.
 #[must_use]
 pub fn start() -> bool {
+    static ON: OnceLock<bool> = OnceLock::new();
+    *ON.get_or_init(begin)
+}
+
+fn begin() -> bool {
     // SAFETY: takes a number.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     if !arch::KNOWN || usize::try_from(page) != Ok(PAGE) {

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use standstill_host_access::{
     Noted, Owner, Refuses, Shared, Thread, create, device_side, guard, guard_reachable, open_for_call, rearm,
-    release, remove, set_thread, start, take_noted,
+    release, remove, replace_handler, set_thread, start, take_noted,
 };
 
 const PAGE: usize = 4096;
@@ -188,6 +188,36 @@ fn a_child_can_touch_what_is_protected() {
     }
     assert_eq!(noted_count(), 0);
     finish(memory);
+}
+
+#[test]
+fn faults_and_signals_that_are_none_of_the_watchs_end_the_program_as_ever() {
+    let _alone = alone();
+    let ends = |act: fn()| {
+        // SAFETY: the child does nothing but what ends it.
+        unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                act();
+                libc::_exit(0);
+            }
+            let mut status = 0;
+            assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+            libc::WTERMSIG(status)
+        }
+    };
+    // SAFETY: it is meant to fault.
+    let wild = || unsafe { std::ptr::without_provenance_mut::<u8>(8).write_volatile(1) };
+    assert_eq!(ends(wild), libc::SIGSEGV);
+    let sent = || {
+        // SAFETY: zero is an action that asks for the default; the signal goes to the process itself.
+        unsafe {
+            let default: libc::sigaction = std::mem::zeroed();
+            assert!(replace_handler(Some(&default)).is_some());
+            libc::kill(libc::getpid(), libc::SIGSEGV);
+        }
+    };
+    assert_eq!(ends(sent), libc::SIGSEGV);
 }
 
 #[test]
