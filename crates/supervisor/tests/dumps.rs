@@ -65,12 +65,13 @@ fn a_driver_that_works_is_waited_for() {
 #[test]
 fn all_waiting_has_an_end() {
     let mut plan = plan(Command::new(compiled("dumping")), LIMIT);
-    plan.command.arg("works");
-    plan.limits.dump = Duration::from_secs(5);
+    plan.command.arg("endless");
+    plan.limits.dump = Duration::from_secs(4);
+    plan.limits.dump_silence = Duration::from_secs(3);
     let mut keep = Keep::default();
     let outcome = run(plan, &mut keep).unwrap();
     assert!(outcome.remaining.is_empty());
-    assert_eq!(keep.dumps[0].3, "the driver was not done with it after 5 s (0 bytes are there)");
+    assert_eq!(keep.dumps[0].3, "the driver was not done with it after 4 s (0 bytes are there)");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 /* A stand-in for the CUDA driver's dump thread: makes the pipe, and writes a file when something is written to it.
  * MODE: copy FILE (that file, then abort), full (a whole ELF file, then abort), stays (a whole file, goes on), cut (half a file, then silence),
- * silent (nothing), spinning (nothing, and the program polls), works (nothing for a while, but at work; then a whole file), crash (half a file, then the process dies), disk (writes until the disk is full). */
+ * silent (nothing), spinning (nothing, and the program polls), works (nothing for a while, but at work; then a whole file), endless (nothing, but at work), crash (half a file, then the process dies), disk (writes until the disk is full). */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -48,6 +48,7 @@ again:
     close(in);
     if (!strcmp(mode, "silent") || !strcmp(mode, "spinning")) return unused;
     if (!strcmp(mode, "works")) work_for(2);
+    if (!strcmp(mode, "endless")) work_for(600);
     int out = open(core, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (!strcmp(mode, "disk")) {
         while (write(out, buffer, sizeof buffer) > 0) {}
