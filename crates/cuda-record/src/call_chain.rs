@@ -4,10 +4,8 @@
 //! lie. Behind the same return address a function has the same frame, so the next time the addresses are read from
 //! those places and compared; only what was never seen is unwound again.
 
-use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
-use rustc_hash::FxHashMap;
 use standstill_cuda_driver::{CallSite, outside};
 
 /// Addresses of a chain at most.
@@ -15,98 +13,133 @@ const MOST: usize = 40;
 /// Nodes at most: beyond, everything is forgotten.
 const NODES: usize = 1 << 18;
 
-/// A return address behind those before it.
+/// A return address behind those before it. Small, since launches come seldom enough to find all this cold.
 #[derive(Debug, Clone, Copy, Default)]
 struct Node {
-    /// Bytes from where it lies to where the next one lies; 0 when that is not known.
-    next: usize,
-    /// The next one that was met most recently, and its node.
-    recent: (usize, usize),
-    /// The chain that ends here.
-    ends: Option<CallSite>,
+    /// What was met first behind it.
+    first: Edge,
+    /// Where else something was met: a place in the list of further edges, from 1.
+    more: u32,
+    /// The number of the chain that ends here.
+    ends: u32,
+}
+
+/// Where the next return address lies, and which.
+#[derive(Debug, Clone, Copy, Default)]
+struct Edge {
+    address: usize,
+    /// Bytes from the one before; 0 for no edge.
+    distance: u32,
+    node: u32,
+}
+
+impl Edge {
+    /// Whether this is the next address behind the one that lies at `place`; frames lie below `end`.
+    #[inline]
+    fn leads_on(&self, place: usize, end: usize) -> Option<(u32, usize)> {
+        let next = place.checked_add(self.distance as usize)?;
+        if self.distance == 0 || next.checked_add(size_of::<usize>())? > end {
+            return None;
+        }
+        // SAFETY: between the frame of `here` and the end of this thread's stack.
+        let address = unsafe { (next as *const usize).read() };
+        (address == self.address).then_some((self.node, next))
+    }
 }
 
 /// The chains that were met.
 #[derive(Debug)]
 pub struct Chains {
     nodes: Vec<Node>,
-    children: FxHashMap<(usize, usize), usize>,
+    more: Vec<Vec<Edge>>,
 }
 
 impl Default for Chains {
     fn default() -> Chains {
-        Chains { nodes: vec![Node::default()], children: FxHashMap::default() }
+        Chains { nodes: vec![Node::default()], more: Vec::new() }
     }
 }
 
 impl Chains {
-    /// The chain of the call that this thread is in.
+    /// The chain of the call that this thread is in; its stack ends there.
     #[inline(never)]
-    pub fn here(&mut self) -> CallSite {
+    pub fn here(&mut self, end: usize) -> CallSite {
         let stack = stack_pointer();
-        self.known(stack).unwrap_or_else(|| self.unwind(stack))
+        self.known(stack, end).unwrap_or_else(|| self.unwind(stack, end))
     }
 
     /// Follows what is known.
-    fn known(&mut self, stack: usize) -> Option<CallSite> {
-        let end = end_of_stack();
-        let (mut at, mut place) = (0, stack);
+    fn known(&self, stack: usize, end: usize) -> Option<CallSite> {
+        let (mut at, mut place) = (0_u32, stack);
         loop {
-            let node = self.nodes.get_mut(at)?;
-            if node.ends.is_some() {
-                return node.ends;
+            let node = self.nodes.get(at as usize)?;
+            if node.ends != 0 {
+                return Some(CallSite::from_number(node.ends.into()));
             }
-            place = place.checked_add(node.next)?;
-            if node.next == 0 || place <= stack || place.checked_add(size_of::<usize>())? > end {
-                return None;
-            }
-            // SAFETY: between this function's frame and the end of this thread's stack.
-            let address = unsafe { (place as *const usize).read() };
-            if node.recent.0 == address {
-                at = node.recent.1;
-            } else {
-                let child = *self.children.get(&(at, address))?;
-                node.recent = (address, child);
-                at = child;
-            }
+            let next = node.first.leads_on(place, end).or_else(|| {
+                let more = self.more.get((node.more as usize).checked_sub(1)?)?;
+                more.iter().find_map(|edge| edge.leads_on(place, end))
+            });
+            (at, place) = next?;
         }
     }
 
     #[cold]
-    fn unwind(&mut self, stack: usize) -> CallSite {
+    fn unwind(&mut self, stack: usize, end: usize) -> CallSite {
         if self.nodes.len() > NODES {
             *self = Chains::default();
         }
-        let mut frames = Frames { stack, found: Vec::with_capacity(MOST) };
+        let mut frames = Frames { stack, end, found: Vec::with_capacity(MOST) };
         // SAFETY: the callback takes what the unwinder documents, and its argument outlives the call.
         unsafe { _Unwind_Backtrace(add, std::ptr::from_mut(&mut frames).cast()) };
         let (mut at, mut place) = (0, stack);
         let mut chain = Vec::new();
         for (slot, address) in frames.found {
-            if let Some(node) = self.nodes.get_mut(at) {
-                node.next = slot.wrapping_sub(place);
-                node.ends = None;
-            }
-            let next = self.nodes.len();
-            let child = *self.children.entry((at, address)).or_insert(next);
-            if child == next {
-                self.nodes.push(Node::default());
-            }
-            (at, place) = (child, slot);
+            let Ok(distance) = u32::try_from(slot - place) else { break };
+            at = self.follow(at, Edge { address, distance, node: 0 });
+            place = slot;
             chain.push(address);
         }
         let site = CallSite::of(outside(&chain).to_vec());
-        if let Some(node) = self.nodes.get_mut(at)
+        if let Some(node) = self.nodes.get_mut(at as usize)
             && at > 0
         {
-            node.ends = Some(site);
+            node.ends = site.number() as u32;
         }
         site
+    }
+
+    /// The node that an edge leads to, which may be new.
+    fn follow(&mut self, from: u32, edge: Edge) -> u32 {
+        let next = self.nodes.len() as u32;
+        let edge = Edge { node: next, ..edge };
+        let same = |known: &Edge| (known.address, known.distance) == (edge.address, edge.distance);
+        let Some(node) = self.nodes.get_mut(from as usize) else { return 0 };
+        node.ends = 0;
+        if node.first.distance == 0 {
+            node.first = edge;
+        } else if same(&node.first) {
+            return node.first.node;
+        } else {
+            if node.more == 0 {
+                self.more.push(Vec::new());
+                node.more = self.more.len() as u32;
+            }
+            let Some(more) = self.more.get_mut(node.more as usize - 1) else { return 0 };
+            if let Some(known) = more.iter().find(|known| same(known)) {
+                return known.node;
+            }
+            more.push(edge);
+        }
+        self.nodes.push(Node::default());
+        next
     }
 }
 
 struct Frames {
     stack: usize,
+    /// The end of the thread's stack.
+    end: usize,
     /// Where each return address lies, and the address.
     found: Vec<(usize, usize)>,
 }
@@ -135,7 +168,7 @@ unsafe extern "C" fn add(context: *mut c_void, frames: *mut c_void) -> c_int {
             return GO_ON;
         }
         let in_order = frames.found.last().is_none_or(|(before, _)| *before < slot);
-        let ends = slot.saturating_add(size_of::<usize>()) > end_of_stack();
+        let ends = slot.saturating_add(size_of::<usize>()) > frames.end;
         if address == 0 || !in_order || ends || (slot as *const usize).read() != address {
             return STOP;
         }
@@ -170,32 +203,20 @@ fn stack_pointer() -> usize {
     usize::MAX
 }
 
-/// One past the last byte of this thread's stack.
-fn end_of_stack() -> usize {
-    thread_local! {
-        static END: Cell<usize> = const { Cell::new(0) };
-    }
-    let known = END.get();
-    if known != 0 {
-        return known;
-    }
-    let end = find_end_of_stack().unwrap_or(1);
-    END.set(end);
-    end
-}
-
+/// One past the last byte of this thread's stack; 0 where that cannot be known.
 #[cold]
-fn find_end_of_stack() -> Option<usize> {
+#[must_use]
+pub fn end_of_stack() -> usize {
     // SAFETY: the functions fill what they are given, and the attributes are given back once.
     unsafe {
         let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
         if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
-            return None;
+            return 0;
         }
         let (mut start, mut size) = (std::ptr::null_mut(), 0);
         let told = libc::pthread_attr_getstack(&raw const attributes, &raw mut start, &raw mut size);
         libc::pthread_attr_destroy(&raw mut attributes);
-        (told == 0).then(|| start.addr().saturating_add(size))
+        if told == 0 { start.addr().saturating_add(size) } else { 0 }
     }
 }
 
@@ -205,7 +226,7 @@ mod tests {
 
     #[inline(never)]
     fn here(chains: &mut Chains) -> CallSite {
-        std::hint::black_box(chains.here())
+        std::hint::black_box(chains.here(end_of_stack()))
     }
 
     #[test]

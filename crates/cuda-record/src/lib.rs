@@ -19,6 +19,7 @@
 mod api;
 mod call_chain;
 mod graphs;
+mod host_calls;
 mod kernels;
 mod layout;
 mod mapped_file;
@@ -26,3 +27,4 @@ mod memory;
 mod real;
 mod recorder;
 mod streams;
+mod thread;

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{Ordering, fence};
 
-/// Bytes that are mapped at once.
-const WINDOW: usize = 4 << 20;
+/// Bytes that are mapped at once, first and later.
+const FIRST: usize = 128 << 10;
+const WINDOW: usize = 2 << 20;
 /// Windows begin at multiples of this, which is a multiple of every page size in use.
 const BORDER: usize = 64 << 10;
 /// Bytes of a record's length.
@@ -37,7 +38,8 @@ impl MappedFile {
     fn make_room(&mut self, bytes: usize) -> io::Result<()> {
         let position = self.start + self.at;
         let start = position / BORDER * BORDER;
-        let size = (position - start + bytes).max(WINDOW).next_multiple_of(BORDER);
+        let least = if position == 0 { FIRST } else { WINDOW };
+        let size = (position - start + bytes).max(least).next_multiple_of(BORDER);
         self.unmap();
         let (fd, offset) = (self.file.as_raw_fd(), start as libc::off_t);
         // SAFETY: takes numbers only. The room is really there afterwards: a full disk is told here and not by a
@@ -47,8 +49,10 @@ impl MappedFile {
             return Err(io::Error::from_raw_os_error(error));
         }
         let access = libc::PROT_READ | libc::PROT_WRITE;
+        // All pages at once cost less than each at its first use.
+        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
         // SAFETY: a new mapping at a place that the system chooses.
-        let window = unsafe { libc::mmap(std::ptr::null_mut(), size, access, libc::MAP_SHARED, fd, offset) };
+        let window = unsafe { libc::mmap(std::ptr::null_mut(), size, access, flags, fd, offset) };
         if window == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }

@@ -1,6 +1,5 @@
 //! NVIDIA's driver behind the wrapped functions: where each is, and what stands for it when a program asks by name.
 
-use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -61,34 +60,6 @@ pub fn find(name: &str) -> usize {
     }
 }
 
-thread_local! {
-    /// Whether the thread is in a call of the driver.
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether the driver itself calls: where the wrappers stand before its own names, its functions reach each other
-/// through them.
-pub fn is_inside() -> bool {
-    INSIDE.get()
-}
-
-/// A call of the driver.
-pub struct Inside(());
-
-impl Inside {
-    /// Begins it; it ends when the value goes.
-    pub fn enter() -> Inside {
-        INSIDE.set(true);
-        Inside(())
-    }
-}
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        INSIDE.set(false);
-    }
-}
-
 /// A function of the driver that is only called, and is looked for when it is first needed.
 macro_rules! driver_function {
     ($name:ident($($argument:ident: $ty:ty),* $(,)?)) => {
@@ -106,7 +77,7 @@ macro_rules! driver_function {
             // SAFETY: the driver's function of this name has these parameters (CUDA Driver API).
             let real: unsafe extern "C" fn($($ty),*) -> std::ffi::c_int =
                 unsafe { std::mem::transmute(address) };
-            let _inside = crate::real::Inside::enter();
+            let _inside = crate::thread::Inside::enter();
             // SAFETY: the caller's promise.
             Some(unsafe { real($($argument),*) })
         }

@@ -1,10 +1,9 @@
 //! The trace of this process: begun at the first call that is recorded, and begun afresh after a fork.
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 
 use standstill_cuda_driver::CallSite;
@@ -18,6 +17,7 @@ use crate::kernels::Kernels;
 use crate::mapped_file::MappedFile;
 use crate::memory::Ranges;
 use crate::streams::{Default, Numbers};
+use crate::thread::current;
 
 /// What a process that is recorded keeps.
 pub struct State {
@@ -106,19 +106,17 @@ fn new_file(folder: &Path) -> Option<File> {
     })
 }
 
-/// The number of the calling thread, in the order of first calls.
-pub fn thread_number() -> u32 {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    thread_local! {
-        static NUMBER: Cell<u32> = const { Cell::new(u32::MAX) };
+/// A function of the host calls one of CUDA's.
+#[cold]
+pub fn called_in_host_function(function: &str) {
+    // Without what tells the versions of one function apart.
+    let plain = function.strip_suffix("_ptsz").or(function.strip_suffix("_ptds")).unwrap_or(function);
+    let function = plain.strip_suffix("_v2").unwrap_or(plain).to_owned();
+    // The runtime itself asks for functions when it first needs them.
+    if function == "cuGetProcAddress" {
+        return;
     }
-    let known = NUMBER.get();
-    if known != u32::MAX {
-        return known;
-    }
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    NUMBER.set(number);
-    number
+    with(|state| state.trace.note(Call::CalledInHostFunction { function }));
 }
 
 /// The file, and what it has named.
@@ -153,32 +151,37 @@ impl Trace {
 
     /// Adds a call of the calling thread, with where it stands in the program.
     pub fn note(&mut self, call: Call) {
-        let site = self.site();
-        self.note_at(site, call);
+        let (thread, end) = current();
+        let site = self.site_of(thread, end);
+        self.write(&Record { thread, site, call });
     }
 
     /// Adds a call that another one has made necessary.
     pub fn note_at(&mut self, site: Site, call: Call) {
-        self.write(&Record { thread: thread_number(), site, call });
+        self.write(&Record { thread: current().0, site, call });
     }
 
     /// Where the calling thread stands in the program.
     pub fn site(&mut self) -> Site {
-        let site = self.chains.here();
+        let (thread, end) = current();
+        self.site_of(thread, end)
+    }
+
+    fn site_of(&mut self, thread: u32, end_of_stack: usize) -> Site {
+        let site = self.chains.here(end_of_stack);
         let number = site.number() as usize;
         if !self.named.get(number).copied().unwrap_or_default() {
-            self.name(site, number);
+            self.name(thread, site, number);
         }
         number as Site
     }
 
     #[cold]
-    fn name(&mut self, site: CallSite, number: usize) {
+    fn name(&mut self, thread: u32, site: CallSite, number: usize) {
         self.named.resize(self.named.len().max(number + 1), false);
         if let Some(named) = self.named.get_mut(number) {
             *named = true;
         }
-        let thread = thread_number();
         let mut frames = Vec::new();
         for frame in site.frames() {
             let next = self.objects.len() as u32;

@@ -1,13 +1,12 @@
 //! Streams and events as the trace numbers them: no number is used twice, whatever the driver does with its handles.
 
-use std::ffi::c_int;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 use standstill_trace::{Call, Operation, StreamKind};
 
 use crate::layout::Handle;
 use crate::real::driver_function;
-use crate::recorder::{Trace, thread_number};
+use crate::recorder::Trace;
+use crate::thread::current;
 
 /// `CU_STREAM_LEGACY`.
 const LEGACY: usize = 1;
@@ -42,6 +41,8 @@ driver_function!(cuStreamGetFlags(stream: Handle, flags: *mut u32));
 #[derive(Debug, std::default::Default)]
 pub struct Numbers {
     streams: FxHashMap<usize, u64>,
+    /// The stream that was asked for last.
+    recent: (usize, u64),
     /// The default streams of threads, by thread.
     threads: FxHashMap<u32, u64>,
     events: FxHashMap<usize, u64>,
@@ -73,7 +74,7 @@ impl Numbers {
         match default.resolve(stream).addr() {
             0 | LEGACY => 0,
             PER_THREAD => {
-                let thread = thread_number();
+                let thread = current().0;
                 if let Some(number) = self.threads.get(&thread) {
                     return *number;
                 }
@@ -81,8 +82,12 @@ impl Numbers {
                 self.threads.insert(thread, number);
                 number
             }
+            other if other == self.recent.0 => self.recent.1,
             other => match self.streams.get(&other) {
-                Some(number) => *number,
+                Some(number) => {
+                    self.recent = (other, *number);
+                    *number
+                }
                 None => {
                     let mut flags = 0;
                     // SAFETY: the program's own handle, which a call has just taken.
@@ -95,6 +100,7 @@ impl Numbers {
 
     /// A stream is about to be destroyed.
     pub fn destroy_stream(&mut self, trace: &mut Trace, stream: Handle) {
+        self.recent = (0, 0);
         if let Some(stream) = self.streams.remove(&stream.addr()) {
             trace.note(Call::DestroyStream { stream });
         }
@@ -137,6 +143,3 @@ impl Numbers {
         self.records.get(&event).copied()
     }
 }
-
-/// What calls answer in a function of the host, which must not call CUDA (`CUDA_ERROR_NOT_PERMITTED`).
-pub const NOT_PERMITTED: c_int = 800;

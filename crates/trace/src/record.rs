@@ -1,6 +1,6 @@
 //! What is recorded: one value for each call of host code that orders, touches or gives back something.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// An operation, numbered in the order of submission over all streams, from 1.
 pub type Operation = u64;
@@ -215,7 +215,13 @@ pub struct LaunchShape {
     /// Whether all blocks must be resident at once.
     pub cooperative: bool,
     /// The bytes of all parameters; none where their layout is not known.
+    #[serde(serialize_with = "at_once")]
     pub arguments: Vec<u8>,
+}
+
+/// Writes bytes in one piece, which in this format is the same as one by one.
+fn at_once<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bytes(bytes)
 }
 
 /// One return address.

@@ -3,12 +3,24 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
 use proptest::prelude::*;
-use standstill_trace::{Access, Call, Damage, Mode, Reader, Record, Target, Work, Writer};
+use standstill_trace::{Access, Call, Damage, LaunchShape, Mode, Reader, Record, Target, Work, Writer};
 
 fn some() -> Vec<Record> {
     let call = [
         Call::NameObject { object: 1, path: "/bin/true".into() },
         Call::Synchronise(Target::Event(7)),
+        Call::NameLaunch {
+            launch: 1,
+            shape: LaunchShape {
+                kernel: 2,
+                grid: [3, 2, 1],
+                block: [32, 1, 1],
+                cluster: [1; 3],
+                dynamic_shared: 0,
+                cooperative: true,
+                arguments: (0..=255).collect(),
+            },
+        },
         Call::Submit {
             operation: 1,
             stream: 3,

@@ -9,7 +9,7 @@ use crate::graphs::captured;
 use crate::layout::{Handle, MEMORY_ARRAY, MEMORY_DEVICE, MEMORY_HOST, Memcpy2D, Memcpy3D, Side2D, Side3D};
 use crate::memory::Ranges;
 use crate::recorder::{State, with};
-use crate::streams::{Default, NOT_PERMITTED};
+use crate::streams::Default;
 
 /// Which side of the bus a call says that an address is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,9 +138,6 @@ impl From<&Memcpy3D> for Copy {
 /// A copy was asked for.
 unsafe fn copied(status: c_int, copy: Copy, asynchronous: bool, stream: Handle, default: Default) -> c_int {
     let nothing = copy.width == 0 || copy.height == 0 || copy.depth == 0;
-    if status == NOT_PERMITTED {
-        return super::streams::synchronised(status, "cuMemcpy", |_| None);
-    }
     // SAFETY: the stream that the driver has just taken.
     if status == 0 && !nothing && !unsafe { captured(stream, default) } {
         with(|state| {

@@ -11,8 +11,8 @@ use crate::layout::Handle;
 use crate::recorder::{State, with};
 use crate::streams::Default;
 
-fn event_done(status: c_int, function: &str, event: Handle) -> c_int {
-    synchronised(status, function, |state| Some(Target::Event(state.numbers.event(event)?)))
+fn event_done(status: c_int, event: Handle) -> c_int {
+    synchronised(status, |state| Some(Target::Event(state.numbers.event(event)?)))
 }
 
 /// What stands in a stream for an event: its record, or a wait for it.
@@ -38,16 +38,17 @@ unsafe fn placed(status: c_int, event: Handle, stream: Handle, default: Default,
 
 wrap! {
     fn cuEventSynchronize(event: Handle) |call| {
-        event_done(call(), "cuEventSynchronize", event)
+        event_done(call(), event)
     }
 
     fn cuEventQuery(event: Handle) |call| {
-        event_done(call(), "cuEventQuery", event)
+        event_done(call(), event)
     }
 
     fn cuEventElapsedTime(_milliseconds: *mut f32, begin: Handle, end: Handle) |call| {
-        event_done(call(), "cuEventElapsedTime", begin);
-        event_done(0, "cuEventElapsedTime", end)
+        let status = call();
+        event_done(status, begin);
+        event_done(status, end)
     }
 
     fn cuEventDestroy_v2(event: Handle) |call| {

@@ -93,12 +93,15 @@ macro_rules! one {
             };
             // SAFETY: the driver's function of this name, which has these parameters.
             let real: unsafe extern "C" fn($($ty),*) -> std::ffi::c_int = unsafe { std::mem::transmute(real) };
-            if crate::real::is_inside() {
+            if crate::thread::Inside::is() {
                 // SAFETY: the driver's own arguments.
                 return unsafe { real($($argument),*) };
             }
+            if crate::thread::is_in_host_function() {
+                crate::recorder::called_in_host_function(stringify!($name));
+            }
             let $call = || {
-                let _inside = crate::real::Inside::enter();
+                let _inside = crate::thread::Inside::enter();
                 // SAFETY: the program's arguments, as they are.
                 unsafe { real($($argument),*) }
             };

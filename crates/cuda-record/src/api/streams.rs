@@ -6,9 +6,10 @@ use standstill_trace::{Call, Target, Work};
 
 use super::{wrap, wrap_both};
 use crate::graphs::captured;
+use crate::host_calls::launch;
 use crate::layout::Handle;
 use crate::recorder::{State, with};
-use crate::streams::{Default, NOT_PERMITTED};
+use crate::streams::Default;
 
 /// A stream was made.
 unsafe fn created(status: c_int, stream: *const Handle, flags: u32) -> c_int {
@@ -23,27 +24,19 @@ unsafe fn created(status: c_int, stream: *const Handle, flags: u32) -> c_int {
 }
 
 /// A call returned that waited for something, or said that it is done.
-pub fn synchronised(
-    status: c_int,
-    function: &str,
-    target: impl FnOnce(&mut State) -> Option<Target>,
-) -> c_int {
-    match status {
-        0 => with(|state| {
+pub fn synchronised(status: c_int, target: impl FnOnce(&mut State) -> Option<Target>) -> c_int {
+    if status == 0 {
+        with(|state| {
             if let Some(target) = target(state) {
                 state.trace.note(Call::Synchronise(target));
             }
-        }),
-        NOT_PERMITTED => with(|state| {
-            state.trace.note(Call::CalledInHostFunction { function: function.to_owned() });
-        }),
-        _ => {}
+        });
     }
     status
 }
 
-fn stream_done(status: c_int, function: &str, stream: Handle, default: Default) -> c_int {
-    synchronised(status, function, |State { trace, numbers, .. }| {
+fn stream_done(status: c_int, stream: Handle, default: Default) -> c_int {
+    synchronised(status, |State { trace, numbers, .. }| {
         Some(Target::Stream(numbers.stream(trace, stream, default)))
     })
 }
@@ -80,28 +73,31 @@ wrap! {
     }
 
     fn cuCtxSynchronize() |call| {
-        synchronised(call(), "cuCtxSynchronize", |_| Some(Target::Device))
+        synchronised(call(), |_| Some(Target::Device))
     }
 
     fn cuCtxSynchronize_v2(_context: Handle) |call| {
-        synchronised(call(), "cuCtxSynchronize", |_| Some(Target::Device))
+        synchronised(call(), |_| Some(Target::Device))
     }
 }
 
 wrap_both! {
     fn cuStreamSynchronize / cuStreamSynchronize_ptsz(stream: Handle) [default] |call| {
-        stream_done(call(), "cuStreamSynchronize", stream, default)
+        stream_done(call(), stream, default)
     }
 
     fn cuStreamQuery / cuStreamQuery_ptsz(stream: Handle) [default] |call| {
-        stream_done(call(), "cuStreamQuery", stream, default)
+        stream_done(call(), stream, default)
     }
 
     fn cuLaunchHostFunc / cuLaunchHostFunc_ptsz(
-        stream: Handle, _function: *mut c_void, _argument: *mut c_void,
+        stream: Handle, function: *mut c_void, argument: *mut c_void,
     ) [default] |call| {
-        // SAFETY: the stream that the driver has taken.
-        unsafe { host_function(call(), stream, default) }
+        // SAFETY: the program's own arguments.
+        unsafe {
+            let ours = if captured(stream, default) { None } else { launch(stream, function, argument, default) };
+            host_function(ours.unwrap_or_else(call), stream, default)
+        }
     }
 
     fn cuStreamAddCallback / cuStreamAddCallback_ptsz(

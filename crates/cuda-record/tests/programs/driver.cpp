@@ -95,6 +95,10 @@ int cuStreamDestroy_v2(Handle stream) {
 }
 int cuStreamSynchronize(Handle) { return 0; }
 int cuStreamQuery(Handle) { return 600; }
+int cuLaunchHostFunc(Handle, void (*function)(void *), void *argument) {
+    function(argument);
+    return 0;
+}
 int cuStreamWaitEvent(Handle, Handle, unsigned) { return 0; }
 int cuCtxSynchronize() { return 0; }
 int cuEventCreate(Handle *event, unsigned) {
@@ -107,6 +111,7 @@ int cuEventDestroy_v2(Handle event) {
 }
 int cuEventRecord(Handle, Handle) { return 0; }
 int cuEventSynchronize(Handle) { return 0; }
+int cuEventQuery(Handle) { return 600; }
 
 int cuModuleGetFunction(Handle *function, Handle, const char *) {
     *function = kernel_name;

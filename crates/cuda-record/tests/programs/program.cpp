@@ -74,6 +74,7 @@ static void work() {
     call("cuStreamEndCapture", stream, &graph);
     call("cuGraphInstantiateWithFlags", &executable, graph, 0ull);
     call("cuGraphLaunch", executable, stream);
+    call("cuLaunchHostFunc", stream, +[](void *event) { call("cuEventQuery", event); }, event);
     call("cuStreamSynchronize", stream);
     call("cuStreamDestroy", stream);
     const void *table = nullptr;
