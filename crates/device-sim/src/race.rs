@@ -132,8 +132,6 @@ pub(crate) struct Race {
     later: Option<Op>,
     /// The code has strong accesses whose scope takes in only a block or a cluster.
     narrow: bool,
-    /// It has such accesses, or such fences.
-    apart: bool,
     /// Where its choices come from.
     draws: u64,
     /// Values that loads may still see, when that is asked for.
@@ -199,7 +197,6 @@ impl Race {
             saved: observe::Saved::default(),
             later: None,
             narrow: false,
-            apart: false,
             draws: seed,
             stale: stale.then(|| Box::new(stale::Stale::new(seed))),
         }))

@@ -146,10 +146,7 @@ impl Race {
             Op::Arithmetic(_) | Op::Hint | Op::Shuffle(_) | Op::Vote(_) | Op::Call(_) => {
                 return Plan::NOTHING;
             }
-            _ => {
-                self.apart |= matches!(what, Op::Fence { scope: Scope::Cta | Scope::Cluster, .. });
-                return Plan { what: What::Other, ..Plan::NOTHING };
-            }
+            _ => return Plan { what: What::Other, ..Plan::NOTHING },
         };
         // The copy of an address that a vector overwrites is no access.
         let copies = matches!(kind, What::Load | What::Store)
@@ -161,7 +158,6 @@ impl Race {
         let mut plan = Plan { what: kind, access, bytes: bytes.into(), ..Plan::NOTHING };
         let scope = self.strong_scope(&what, &access, pairs, position);
         self.narrow |= access.space != Space::Shared && matches!(scope, Some(Scope::Cta | Scope::Cluster));
-        self.apart |= self.narrow;
         let function = code.function.id.0;
         plan.reads = self.site_at((function, position as u32), scope, false, false);
         plan.writes = self.site_at((function, position as u32), scope, true, false);

@@ -14,7 +14,7 @@ use super::{Actor, Race, thread_of};
 
 /// Several blocks.
 const MANY: u32 = u32::MAX;
-/// Releases of so many blocks a location carries apart, where it matters whose they are.
+/// Releases of so many threads a location carries apart.
 const MOST_RELEASED: usize = 8;
 /// What strong reads have shown a thread last is remembered.
 const MOST_SHOWN: usize = 8;
@@ -51,10 +51,13 @@ pub(super) struct Hint {
 }
 
 impl Variable {
-    /// `apart` says that there are acquires that reach only some of the blocks.
-    fn release(&mut self, new: Released, apart: bool) {
-        let wide = new.scope >= Scope::Gpu && !(apart && self.released.len() < MOST_RELEASED);
-        let same = |entry: &&mut Released| entry.scope == new.scope && (wide || entry.block == new.block);
+    fn release(&mut self, new: Released) {
+        let full = self.released.len() >= MOST_RELEASED;
+        let wide = new.scope >= Scope::Gpu;
+        let same = |entry: &&mut Released| {
+            let joins = full && (wide || entry.block == new.block);
+            entry.scope == new.scope && (entry.thread == new.thread || joins)
+        };
         let Some(entry) = self.released.iter_mut().find(same) else {
             self.released.push(new);
             return;
@@ -195,7 +198,6 @@ impl Race {
         if released.is_empty() && !self.variables.contains_key(&key) {
             return;
         }
-        let apart = self.apart;
         let variable = self.variables.entry(key).or_default();
         if !rmw {
             // A release of this thread goes on (ISA, «Release and Acquire Patterns»).
@@ -204,7 +206,7 @@ impl Race {
         for (clock, scope, site) in released {
             let missed = missed.clone();
             let new = Released { block: own, thread: actor.number, scope, clock, site, missed };
-            variable.release(new, apart);
+            variable.release(new);
         }
         if variable.released.is_empty() {
             self.variables.remove(&key);
