@@ -180,6 +180,11 @@ export_driver! {
         unsafe { put(device, 0) }
     }
 
+    fn cuCtxGetDevice_v2(device: *mut c_int, _context: Pointer) {
+        // SAFETY: the program's pointer for the result.
+        unsafe { put(device, 0) }
+    }
+
     fn cuCtxGetApiVersion(_context: Pointer, version: *mut u32) {
         // SAFETY: the program's pointer for the result.
         unsafe { put(version, API_VERSION) }
@@ -199,6 +204,11 @@ export_driver! {
     }
 
     fn cuCtxSynchronize() {
+        crate::graphs::refuse_any_capture()?;
+        runtime().machine()?.synchronise()
+    }
+
+    fn cuCtxSynchronize_v2(_context: Pointer) {
         crate::graphs::refuse_any_capture()?;
         runtime().machine()?.synchronise()
     }

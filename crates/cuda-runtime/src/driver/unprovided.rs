@@ -44,7 +44,6 @@ unprovided! {
     cuCtxFromGreenCtx
     cuCtxGetCacheConfig
     cuCtxGetDevResource
-    cuCtxGetDevice_v2
     cuCtxGetExecAffinity
     cuCtxGetId
     cuCtxGetSharedMemConfig
@@ -52,7 +51,6 @@ unprovided! {
     cuCtxResetPersistingL2Cache
     cuCtxSetFlags
     cuCtxSetSharedMemConfig
-    cuCtxSynchronize_v2
     cuCtxWaitEvent
     cuDestroyExternalMemory
     cuDestroyExternalSemaphore
