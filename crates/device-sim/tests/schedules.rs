@@ -161,3 +161,21 @@ fn a_rehearsal_names_the_places_where_threads_meet() {
     // The flag's load and store, and both fences; the payload is ordered.
     assert_eq!(grid.contended().len(), 4);
 }
+
+/// One warp makes values and the other takes them, four times, by two named barriers that count 64 threads. However
+/// the lanes of a warp are held up at their accesses, they come to such a barrier together and count once.
+#[test]
+fn a_warp_comes_to_a_counted_barrier_together() {
+    let body = "
+        mov.u32 %r2, %tid.x; mul.wide.u32 %d1, %r2, 4; add.u64 %d1, %d0, %d1; mov.u32 %r4, 0; mov.u32 %r5, 0;
+        setp.lt.u32 %p1, %r2, 32; @%p1 bra MAKE;
+        TAKE: bar.arrive 2, 64; bar.sync 1, 64; ld.volatile.global.u32 %r3, [%d1+-128]; add.u32 %r5, %r5, %r3;
+        add.u32 %r4, %r4, 1; setp.lt.u32 %p2, %r4, 4; @%p2 bra TAKE; st.global.u32 [%d1], %r5; bra END;
+        MAKE: bar.sync 2, 64; add.u32 %r4, %r4, 1; st.volatile.global.u32 [%d1], %r4; bar.arrive 1, 64;
+        setp.lt.u32 %p2, %r4, 4; @%p2 bra MAKE;
+        END: ret;";
+    let expected = [vec![4; 32], vec![10; 32]].concat();
+    for seen in outcomes(body, 64, |request| (request.grid, request.block) = ([1, 1, 1], [64, 1, 1])) {
+        assert_eq!(seen, BTreeSet::from([expected.clone()]));
+    }
+}

@@ -105,6 +105,31 @@ impl Warp {
         }
     }
 
+    /// Whether a group of it can go on by itself, now or when it is no longer held up.
+    pub(super) fn may_move(&self) -> bool {
+        self.groups.iter().any(|group| matches!(group.state, State::Ready | State::Delayed(_)))
+    }
+
+    /// Lets groups come to their counted barrier when no other can come with them any more; true when there was one.
+    pub(super) fn converge(&mut self) -> bool {
+        let converging = |group: &Group| matches!(group.state, State::Converging);
+        if !self.groups.iter().any(converging) || self.may_move() {
+            return false;
+        }
+        let (together, rest): (Vec<Group>, Vec<Group>) =
+            std::mem::take(&mut self.groups).into_iter().partition(converging);
+        self.groups = rest;
+        for group in together {
+            let arriving = |other: &&mut Group| matches!(other.state, State::Arriving);
+            let at = (group.frame, group.pc);
+            match self.groups.iter_mut().filter(arriving).find(|other| (other.frame, other.pc) == at) {
+                Some(known) => known.mask |= group.mask,
+                None => self.groups.push(Group { state: State::Arriving, ..group }),
+            }
+        }
+        true
+    }
+
     /// Makes the lanes of a group wait at an operation of the lanes that their masks name, and lets those go on
     /// whose lanes are all there.
     pub(super) fn collect(&mut self, core: &mut Core<'_>, group: Group) -> Result<(), (FaultKind, u32)> {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use standstill_kernel_ir::Op;
+
 use super::core::{Core, LocalMemory, Registers, WarpPlace, lanes};
 use super::run::End;
 use crate::decode::code::{Code, Frame, Kernel};
@@ -41,6 +43,9 @@ impl Group {
 pub(crate) enum State {
     /// It can run.
     Ready,
+    /// It came to a counted barrier while other lanes of its warp can still come too. Such a barrier counts whole
+    /// warps, so the warp comes to it together if it can, as compiled code does (PTX ISA, «barrier», `.aligned`).
+    Converging,
     /// It came to the barrier operation at its place, which the block has not looked at yet.
     Arriving,
     /// It waits at the barrier of the block with this number.
@@ -135,6 +140,12 @@ pub(crate) enum Turn {
 pub(super) const PATIENCE: u64 = 20_000;
 /// Calls nested deeper than this are an overflow.
 const DEEPEST: u32 = 4096;
+
+/// Whether the operation at a place is a barrier that waits for a number of threads which it names.
+fn is_counted(code: &Code, pc: u32) -> bool {
+    let whole = code.ops.get(pc as usize).and_then(|op| code.operations.get(op.x as usize));
+    whole.is_some_and(|whole| matches!(whole.op, Op::Barrier { .. }) && whole.source(1).is_some())
+}
 
 /// Adds the groups that a warp begins with.
 fn begin(groups: &mut Vec<Group>, lanes_there: u32, apart: bool) {
@@ -292,8 +303,14 @@ impl Warp {
                     None
                 }
                 End::Barrier => {
-                    group.state = State::Arriving;
-                    Some(Turn::Block)
+                    let alone = group.mask == self.live || chosen.is_some() || !self.may_move();
+                    if alone || !is_counted(core.code, group.pc) {
+                        group.state = State::Arriving;
+                        Some(Turn::Block)
+                    } else {
+                        group.state = State::Converging;
+                        None
+                    }
                 }
                 End::Exit => {
                     self.live &= !group.mask;
@@ -334,6 +351,10 @@ impl Warp {
             let Some(next) = self.choose() else { break Turn::Idle };
             group = self.groups.swap_remove(next);
             self.enter(&mut core, &group);
+        };
+        let turn = match turn {
+            Turn::Idle | Turn::Block if self.converge() => Turn::Block,
+            other => other,
         };
         let Core { registers, local, spy, marks, ticks, grid, .. } = core;
         self.ticks += ticks;

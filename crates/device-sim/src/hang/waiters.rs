@@ -59,7 +59,7 @@ impl Grid {
                     let mut at = (function, group.pc);
                     let mut test = Place::default();
                     let why = match &group.state {
-                        State::Ready | State::Arriving | State::Delayed(_) => continue,
+                        State::Ready | State::Converging | State::Arriving | State::Delayed(_) => continue,
                         State::AtBarrier(id) => {
                             let barrier = block.barriers.get(*id as usize).copied().unwrap_or_default();
                             Why::Barrier { id: *id, count: barrier.expected, arrived: barrier.arrived }
