@@ -3,7 +3,7 @@
 use standstill_findings::{Finding, Known, Outcome, PlatformRow, Rule, Severity, Span};
 use standstill_trace::Site;
 
-use crate::conflict::{Conflict, Name};
+use crate::conflict::{Conflict, Deed, Name};
 use crate::words::Words;
 
 /// A line of the program's source.
@@ -93,7 +93,7 @@ fn bytes(count: u64) -> String {
 
 /// The line to add.
 fn help(conflict: &Conflict, places: &dyn Places) -> String {
-    let ((earlier, _), (later, _)) = (&conflict.earlier, &conflict.later);
+    let ((earlier, first), (later, _)) = (&conflict.earlier, &conflict.later);
     let line = |site| places.place(site).map(|place| place.line);
     let (earlier_site, later_site) = conflict.sites();
     let after = line(earlier_site).map(|line| format!(" after line {line}")).unwrap_or_default();
@@ -111,6 +111,11 @@ fn help(conflict: &Conflict, places: &dyn Places) -> String {
         (Rule::EventRecordedEarly, ..) => format!("record the event{after}"),
         (Rule::EventRerecorded, ..) => {
             "use an event of its own for each, or wait for it before it is recorded again".to_owned()
+        }
+        // No order helps against this one.
+        (Rule::AllocOrder, ..) if *first == Deed::End => {
+            let last = line(later_site).map(|line| format!(", on line {line}")).unwrap_or_default();
+            format!("give the memory back behind its last use{last}")
         }
         (_, Some(from), Some(to)) => {
             format!("record an event on stream {from}{after} and let stream {to} wait for it{before}")
