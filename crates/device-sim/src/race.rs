@@ -123,6 +123,8 @@ pub(crate) struct Race {
     variables: FxHashMap<(Memory, u64), Variable>,
     phases: FxHashMap<(Memory, u64), phases::Phases>,
     clusters: FxHashMap<u32, meetings::ClusterState>,
+    /// Where the last write left the value as it was: that write, and the last one that changed it.
+    unchanged: FxHashMap<(Memory, u64), (Mark, Mark)>,
     life: FxHashMap<(Memory, u64), life::Life>,
     plans: plan::Plans,
     found: FxHashMap<(Rule, u32, u32), Found>,
@@ -188,6 +190,7 @@ impl Race {
             sites: Vec::new(),
             site_numbers: FxHashMap::default(),
             variables: FxHashMap::default(),
+            unchanged: FxHashMap::default(),
             phases: FxHashMap::default(),
             clusters: FxHashMap::default(),
             life: FxHashMap::default(),

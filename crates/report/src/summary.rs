@@ -16,12 +16,13 @@ pub fn summary(report: &Report, verbose: bool) -> String {
         let _ = write!(line, "; {} silenced", report.allowed);
     }
     let coverage = report.coverage;
-    let _ = write!(
-        line,
-        "; checked {} and {}",
-        counted(coverage.kernels, "kernel"),
-        counted(coverage.operations, "operation")
-    );
+    let _ = match (coverage.kernels, coverage.operations) {
+        // Of a record of the host's calls.
+        (0, operations) if operations > 0 => write!(line, "; checked {}", counted(operations, "operation")),
+        (kernels, operations) => {
+            write!(line, "; checked {} and {}", counted(kernels, "kernel"), counted(operations, "operation"))
+        }
+    };
     if coverage.widened > 0 {
         let _ = write!(line, ", {} widened", counted(coverage.widened, "range"));
     }
@@ -32,7 +33,7 @@ pub fn summary(report: &Report, verbose: bool) -> String {
         };
     }
     line.push('\n');
-    if coverage.kernels == 0 && report.errors.is_empty() && report.findings.is_empty() {
+    if coverage.kernels + coverage.operations == 0 && report.errors.is_empty() && report.findings.is_empty() {
         line.push_str("nothing was analysed: no kernel was found in the input\n");
     }
     if !report.not_understood.is_empty() {

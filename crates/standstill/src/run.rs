@@ -259,10 +259,10 @@ impl<'a> Watcher<'a> {
         }
         let told = self.report.findings.iter().any(|reported| reported.finding.severity > Severity::Note);
         let wanted = told || outcome.stopped.is_some() || report::wanted_always(&self.arguments.output);
-        if !self.shown && wanted {
-            report::write(&self.report, self.host.as_ref(), &self.sources, &self.arguments.output);
-        }
-        exit
+        let written = self.shown
+            || !wanted
+            || report::write(&self.report, self.host.as_ref(), &self.sources, &self.arguments.output);
+        if written || exit != 0 { exit } else { FAILED }
     }
 }
 

@@ -113,6 +113,13 @@ fn a_trace_is_judged_again_without_the_program() {
     let page = std::fs::read_to_string(place.path("t.html")).unwrap();
     assert!(page.contains("<a href=\"#f1\">E0301</a>") && page.contains(">no order</text>"), "{page}");
 
+    place
+        .run(&["streams", "--allow", "stream-race", "t"])
+        .exits(0)
+        .prints("no findings; 1 silenced; checked 6 operations\n");
+    let unwritable = ["run", "--device", "sim", "--html", "/none/x.html", "contract.cu"];
+    place.run(&unwritable).exits(125).says("/none/x.html");
+
     // Cut short, as when the program is killed: what is there is judged, and the cut is told.
     let bytes = std::fs::read(place.path("t")).unwrap();
     place.file("cut", &bytes[..bytes.len() - 3]);

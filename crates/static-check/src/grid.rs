@@ -405,6 +405,14 @@ fn report(kernel: &Kernel<'_>, wait: &Wait) -> Finding {
                 && let Some((_, capacity)) = most
             {
                 finding.known = Known::Proved;
+                // As long as nothing else is on the card; nothing promises it.
+                finding.platforms = PlatformRow::new(&[
+                    (Platform::Nvidia, Outcome::Completes),
+                    (Platform::NvidiaOld, Outcome::Completes),
+                    (Platform::Amd, Outcome::MayHang),
+                    (Platform::Others, Outcome::MayHang),
+                    (Platform::Specification, Outcome::Undefined),
+                ]);
                 finding.message = format!(
                     "{what}: {grid} of the {capacity} blocks that {} holds at {registers} registers per thread",
                     with_article(device.name)

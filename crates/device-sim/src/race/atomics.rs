@@ -42,8 +42,9 @@ impl Race {
                     continue;
                 }
                 let Some(actor) = self.actor(block, warp, lane) else { return };
-                let mut writes_it = true;
-                if operation == AtomicOperation::CompareExchange {
+                let (mut writes_it, mut unchanged) = (true, None);
+                let compares = operation == AtomicOperation::CompareExchange;
+                if compares || noted {
                     let old = match left.iter().rev().find(|(at, _)| *at == given) {
                         Some(&(_, value)) => value,
                         None => match core.peek(access.space, lane, given, bytes as u32) {
@@ -51,15 +52,21 @@ impl Race {
                             None => return,
                         },
                     };
-                    let (expected, new) =
-                        (core.read(whole.source(1), lane), core.read(whole.source(2), lane));
-                    let result = atomic::atomic(operation, access.ty, access.space, old, expected, new);
-                    let result = low(result.unwrap_or(old), bytes as u32);
-                    writes_it = low(old, bytes as u32) == low(expected, bytes as u32);
-                    left.push((given, result));
-                    if noted {
-                        self.compared(core, position, (memory, address), &actor, writes, writes_it);
+                    let second = if compares { core.read(whole.source(2), lane) } else { 0 };
+                    let first = core.read(whole.source(1), lane);
+                    let result = atomic::atomic(operation, access.ty, access.space, old, first, second);
+                    let (old, result) =
+                        (low(old, bytes as u32), result.map(|result| low(result, bytes as u32)));
+                    if result == Some(old) {
+                        unchanged = Some(self.last_change(memory, address));
                     }
+                    left.push((given, result.unwrap_or(old)));
+                    if compares {
+                        writes_it = old == low(first, bytes as u32);
+                    }
+                }
+                if compares && noted {
+                    self.compared(core, position, (memory, address), &actor, writes, writes_it);
                 } else if noted {
                     self.note(core, position, memory, address, &actor, writes, true);
                 }
@@ -93,6 +100,9 @@ impl Race {
                     if writes_it && let Some(actor) = self.actor(block, warp, lane) {
                         self.strong_write((memory, piece), &actor, how, writes, true);
                     }
+                }
+                if let Some(change) = unchanged.filter(|_| writes_it && noted) {
+                    self.left_unchanged(memory, address, change);
                 }
             }
         }

@@ -16,6 +16,21 @@ impl Race {
         shadow.last_write(range)
     }
 
+    /// The last write that changed what stands there, as far as atomics that leave it as it is are told apart.
+    pub(super) fn last_change(&mut self, memory: Memory, address: u64) -> Mark {
+        let last = self.last_write(memory, address);
+        match self.unchanged.get(&(memory, address)) {
+            Some((write, change)) if *write == last => *change,
+            _ => last,
+        }
+    }
+
+    /// An atomic wrote what had stood there, behind this change: many programs read so.
+    pub(super) fn left_unchanged(&mut self, memory: Memory, address: u64, change: Mark) {
+        let write = self.last_write(memory, address);
+        self.unchanged.insert((memory, address), (write, change));
+    }
+
     fn remember(&mut self, actor: &Actor, id: u32, memory: Memory, address: u64, seen: Mark) {
         let state = self.block(actor.thread.block).warps.get_mut(actor.thread.warp as usize);
         let Some(state) = state else { return };
@@ -59,7 +74,7 @@ impl Race {
     ) {
         let Some(pairs) = self.pairs_of(core) else { return };
         let Some(&id) = pairs.positions.get(position) else { return };
-        let now = self.last_write(memory, address);
+        let now = self.last_change(memory, address);
         if !write || !pairs.updates.contains_key(&id) {
             self.remember(actor, id, memory, address, now);
             return;
@@ -86,7 +101,7 @@ impl Race {
     ) {
         let Some(pairs) = self.pairs_of(core) else { return };
         let Some(&id) = pairs.positions.get(position) else { return };
-        let now = self.last_write(memory, address);
+        let now = self.last_change(memory, address);
         if let Some(update) = pairs.updates.get(&id) {
             let mark = Mark { thread: actor.number, time: actor.time, site };
             if !succeeded && update.ignored {

@@ -22,13 +22,13 @@ pub(crate) fn wanted_always(arguments: &OutputArgs) -> bool {
     !is_text(arguments) || arguments.output.is_some() || arguments.html.is_some()
 }
 
-/// Writes the report where the arguments say, otherwise to standard error.
+/// Writes the report where the arguments say, otherwise to standard error; false when it could not be written there.
 pub(crate) fn write(
     report: &Report,
     host: Option<&HostReport>,
     sources: &DiskSources,
     arguments: &OutputArgs,
-) {
+) -> bool {
     let mut err = io::stderr();
     let color = arguments.output.is_none() && colored(arguments.color, &err);
     if !report.errors.is_empty() {
@@ -38,7 +38,7 @@ pub(crate) fn write(
         Ok(text) => text,
         Err(message) => {
             fail(&format!("the report could not be written: {message}"));
-            return;
+            return false;
         }
     };
     match (arguments.format, host) {
@@ -53,13 +53,12 @@ pub(crate) fn write(
         (Format::Json, Some(host)) => text = with_field(&text, "watchdog", &host.json),
         _ => {}
     }
-    if let Some(path) = &arguments.html {
-        save(path, &to_html(report, sources));
-    }
-    let saved = arguments.output.as_deref().is_some_and(|path| save(path, &text));
-    if !saved {
+    let page = arguments.html.as_deref().is_none_or(|path| save(path, &to_html(report, sources)));
+    let saved = arguments.output.as_deref().map(|path| save(path, &text));
+    if saved != Some(true) {
         let _ = err.write_all(text.as_bytes());
     }
+    page && saved != Some(false)
 }
 
 /// Adds a field at the end of a JSON object; the others stay as they were written.

@@ -371,10 +371,9 @@ fn finish(
         say("standstill: the program made no CUDA call through the software GPU's runtime");
     }
     let something = !report.findings.is_empty() || !report.errors.is_empty() || runs.stopped.is_some();
-    if something || writing::wanted_always(&arguments.output) {
-        writing::write(&report, runs.watched.host().as_ref(), sources, &arguments.output);
-    }
-    exit
+    let written = !(something || writing::wanted_always(&arguments.output))
+        || writing::write(&report, runs.watched.host().as_ref(), sources, &arguments.output);
+    if written || exit != 0 { exit } else { FAILED }
 }
 
 /// Keeps what the supervisor tells of a program that it has to stop.
