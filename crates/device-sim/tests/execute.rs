@@ -38,6 +38,13 @@ fn loops_of_different_length() {
 }
 
 #[test]
+fn code_that_runs_off_its_end_ends() {
+    for body in ["", "bra END; END:", "mov.u32 %r1, 1; setp.eq.u32 %p1, %r1, 1; @%p1 bra END; ret; END:"] {
+        assert_eq!(Case::new(body).run(1, 32), Progress::Finished, "{body}");
+    }
+}
+
+#[test]
 fn shared_memory_and_barriers() {
     check(
         "mov.u32 %r2, %tid.x; mov.u32 %r3, tile; shl.b32 %r4, %r2, 2; add.u32 %r5, %r3, %r4;
