@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use standstill_findings::{Arrow, Lane, Step, StepKind, Timeline};
-use standstill_trace::{Call, Copied, Memory, Operation, Record, Site, StreamKind, Target, Work};
+use standstill_trace::{Call, Copied, Operation, Record, Site, StreamKind, Target, Work};
 
 use crate::completion::{Completion, completion};
 use crate::conflict::Conflict;
@@ -149,7 +149,7 @@ impl<'a> Drawing<'a> {
             }
             Call::Synchronise(target) => self.synchronise(thread, site, *target),
             Call::HostAccess(access) => {
-                let (label, bytes) = (crate::words::mode(access.mode), access.width);
+                let (label, bytes) = (access.mode.verb(), access.width);
                 let detail = format!("the host {label} {bytes} bytes at {:#x}", access.address);
                 self.step(Owner::Host(thread), site, StepKind::Access, label, detail);
             }
@@ -241,7 +241,7 @@ impl<'a> Drawing<'a> {
             Work::Copy { copied, .. } => {
                 let how = if copied.asynchronous { "asynchronous copy" } else { "copy" };
                 let Copied { from, to, .. } = copied;
-                let detail = format!("{how} from {} to {} memory", side(*from), side(*to));
+                let detail = format!("{how} from {} to {} memory", from.word(), to.word());
                 (StepKind::Copy, "copy".to_owned(), detail)
             }
             Work::Fill { .. } => (StepKind::Copy, "memset".to_owned(), "memset".to_owned()),
@@ -342,14 +342,5 @@ fn returns_when_done(work: &Work) -> bool {
         Work::Copy { copied, .. } => completion(*copied) == Completion::Done,
         Work::Fill { done, .. } => *done,
         _ => false,
-    }
-}
-
-fn side(memory: Memory) -> &'static str {
-    match memory {
-        Memory::Device => "device",
-        Memory::Pageable => "pageable",
-        Memory::Pinned => "pinned",
-        Memory::Managed => "managed",
     }
 }

@@ -5,11 +5,6 @@ use standstill_findings::Rule;
 use crate::conflict::{Actor, Conflict, Deed, Name};
 use crate::report::Places;
 
-/// What is done to bytes, as a verb.
-pub(crate) fn mode(mode: standstill_trace::Mode) -> &'static str {
-    verb(mode.into())
-}
-
 fn verb(deed: Deed) -> &'static str {
     match deed {
         Deed::Read => "reads",

@@ -326,6 +326,19 @@ pub enum Memory {
     Managed,
 }
 
+impl Memory {
+    /// The word before «memory».
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Memory::Device => "device",
+            Memory::Pageable => "pageable",
+            Memory::Pinned => "pinned",
+            Memory::Managed => "managed",
+        }
+    }
+}
+
 /// Bytes that something touches: `rows` rows of `width` bytes, `pitch` bytes from one to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Access {
@@ -365,6 +378,20 @@ pub enum Mode {
     Signal,
     /// Perhaps read or written: a pointer to them was handed over, and what is done with it is not known.
     May,
+}
+
+impl Mode {
+    /// What somebody does to bytes.
+    #[must_use]
+    pub fn verb(self) -> &'static str {
+        match self {
+            Mode::Read => "reads",
+            Mode::Write => "writes",
+            Mode::Update => "updates",
+            Mode::Signal => "signals by",
+            Mode::May => "may touch",
+        }
+    }
 }
 
 /// What a call waited for or asked about.

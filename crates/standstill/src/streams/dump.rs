@@ -1,7 +1,7 @@
 //! A trace as text: a line for each record.
 
 use standstill_stream_order::Places;
-use standstill_trace::{Access, Call, LaunchShape, Memory, Mode, Record, Target, Work};
+use standstill_trace::{Access, Call, LaunchShape, Record, Target, Work};
 
 use super::places::KnownPlaces;
 
@@ -66,22 +66,13 @@ fn target(target: Target) -> String {
     }
 }
 
-fn memory(memory: Memory) -> &'static str {
-    match memory {
-        Memory::Device => "device",
-        Memory::Pageable => "pageable",
-        Memory::Pinned => "pinned",
-        Memory::Managed => "managed",
-    }
-}
-
 fn work(work: &Work) -> String {
     match work {
         Work::Order => "order".to_owned(),
         Work::Record { event } => format!("record event {event}"),
         Work::Copy { copied, accesses } => {
             let how = if copied.asynchronous { "asynchronous copy" } else { "copy" };
-            format!("{how} from {} to {}: {}", memory(copied.from), memory(copied.to), all(accesses))
+            format!("{how} from {} to {}: {}", copied.from.word(), copied.to.word(), all(accesses))
         }
         Work::Fill { accesses, .. } => format!("memset: {}", all(accesses)),
         Work::Kernel { name, accesses } => {
@@ -102,13 +93,7 @@ fn all(accesses: &[Access]) -> String {
 }
 
 fn access(access: &Access) -> String {
-    let verb = match access.mode {
-        Mode::Read => "reads",
-        Mode::Write => "writes",
-        Mode::Update => "updates",
-        Mode::Signal => "signals by",
-        Mode::May => "may touch",
-    };
+    let verb = access.mode.verb();
     let rows = match access.rows {
         1 => String::new(),
         rows => format!(" x {rows} by {}", access.pitch),
