@@ -2,8 +2,9 @@
 //! `PYTEST_CURRENT_TEST`), where the C library keeps it.
 
 use object::{Object, ObjectSymbol, ReadRef};
+use standstill_python_frames::Memory;
 
-use super::Memory;
+use super::ProgramMemory;
 use crate::process::Mapping;
 use crate::stacks::{ElfReader, Image, images_of};
 
@@ -11,7 +12,7 @@ use crate::stacks::{ElfReader, Image, images_of};
 const MOST: u64 = 4096;
 
 /// `FILE::CLASS::TEST[PARAMETERS]` of a process; `None` when it runs no test.
-pub(super) fn current_test(pid: i32, memory: &Memory, mappings: &[Mapping]) -> Option<String> {
+pub(super) fn current_test(pid: i32, memory: &ProgramMemory, mappings: &[Mapping]) -> Option<String> {
     const NAME: &str = "PYTEST_CURRENT_TEST=";
     // A program at a fixed place holds a copy of the library's variable, and that is the one in use then.
     let may_hold = |mapping: &&Mapping| {
@@ -37,7 +38,7 @@ pub(super) fn current_test(pid: i32, memory: &Memory, mappings: &[Mapping]) -> O
 }
 
 /// The text at an address, to its end or to `most` bytes.
-fn text(memory: &Memory, address: u64, most: usize) -> Option<String> {
+fn text(memory: &ProgramMemory, address: u64, most: usize) -> Option<String> {
     const STEP: usize = 64;
     let mut bytes: Vec<u8> = Vec::new();
     while bytes.len() < most {

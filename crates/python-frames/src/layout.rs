@@ -1,43 +1,57 @@
 //! Where the fields of CPython's structures are, in bytes. (`Include/internal/pycore_*.h` of each version.)
 
-use super::{Memory, Symbols};
+use crate::{Memory, Symbols};
 
 mod described;
 
 /// The first field of `_PyRuntime` from 3.13 on.
 const COOKIE: [u8; 8] = *b"xdebugpy";
 /// Frames owned by this or more are no Python frames.
-pub(super) const OWNED_BY_C_STACK: u8 = 3;
+pub const OWNED_BY_C_STACK: u8 = 3;
+/// The lowest bits of a reference say from 3.14 on how it is counted.
+pub const COUNTED: u64 = 3;
+
+/// Fields of a frame, in bytes from its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InFrame {
+    /// The code object.
+    pub code: u64,
+    /// The caller's frame.
+    pub previous: u64,
+    /// The instruction.
+    pub instruction: u64,
+    /// Who owns it.
+    pub owner: u64,
+}
+
 /// The layout of one version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Layout {
-    pub(super) interpreters_head: u64,
-    pub(super) next_interpreter: u64,
-    pub(super) threads_head: u64,
-    pub(super) next_thread: u64,
-    pub(super) native_thread_id: u64,
+pub struct Layout {
+    pub(crate) interpreters_head: u64,
+    pub(crate) next_interpreter: u64,
+    pub(crate) threads_head: u64,
+    pub(crate) next_thread: u64,
+    pub(crate) native_thread_id: u64,
     /// In the thread: the current frame, or what holds it.
-    pub(super) frame_holder: u64,
+    pub frame_holder: u64,
     /// In that: the current frame.
-    pub(super) frame_in_holder: Option<u64>,
-    pub(super) code: u64,
-    pub(super) previous: u64,
-    pub(super) instruction: u64,
-    pub(super) owner: u64,
-    pub(super) file_name: u64,
-    pub(super) qualified_name: u64,
-    pub(super) line_table: u64,
-    pub(super) first_line: u64,
-    pub(super) instructions: u64,
+    pub frame_in_holder: Option<u64>,
+    /// In a frame.
+    pub in_frame: InFrame,
+    pub(crate) file_name: u64,
+    pub(crate) qualified_name: u64,
+    pub(crate) line_table: u64,
+    pub(crate) first_line: u64,
+    pub(crate) instructions: u64,
     /// `PyBytesObject`.
-    pub(super) bytes_length: u64,
-    pub(super) bytes_data: u64,
+    pub(crate) bytes_length: u64,
+    pub(crate) bytes_data: u64,
     /// `PyASCIIObject`.
-    pub(super) string_length: u64,
-    pub(super) string_state: u64,
-    pub(super) ascii_size: u64,
+    pub(crate) string_length: u64,
+    pub(crate) string_state: u64,
+    pub(crate) ascii_size: u64,
     /// What a string that is not ASCII has more.
-    pub(super) compact_more: u64,
+    pub(crate) compact_more: u64,
 }
 
 const PYTHON_3_11: Layout = Layout {
@@ -48,10 +62,7 @@ const PYTHON_3_11: Layout = Layout {
     native_thread_id: 160,
     frame_holder: 56,
     frame_in_holder: Some(8),
-    code: 32,
-    previous: 48,
-    instruction: 56,
-    owner: 69,
+    in_frame: InFrame { code: 32, previous: 48, instruction: 56, owner: 69 },
     file_name: 112,
     qualified_name: 128,
     line_table: 136,
@@ -69,9 +80,7 @@ const PYTHON_3_12: Layout = Layout {
     threads_head: 72,
     native_thread_id: 144,
     frame_in_holder: Some(0),
-    code: 0,
-    previous: 8,
-    owner: 70,
+    in_frame: InFrame { code: 0, previous: 8, instruction: 56, owner: 70 },
     first_line: 68,
     instructions: 192,
     ascii_size: 40,
@@ -81,7 +90,8 @@ const PYTHON_3_12: Layout = Layout {
 
 impl Layout {
     /// The layout of a running interpreter; `None` for versions that are not known.
-    pub(super) fn of(memory: &Memory, symbols: &Symbols) -> Option<Layout> {
+    #[must_use]
+    pub fn of(memory: &impl Memory, symbols: &Symbols) -> Option<Layout> {
         if memory.bytes::<8>(symbols.runtime)? == COOKIE {
             return Layout::described(|index| memory.word(symbols.runtime + 8 * index));
         }
@@ -112,10 +122,12 @@ impl Layout {
             frame_holder: field("thread_state", "current_frame")?,
             frame_in_holder: None,
             native_thread_id: field("thread_state", "native_thread_id")?,
-            previous: field("interpreter_frame", "previous")?,
-            code: field("interpreter_frame", "executable")?,
-            instruction: field("interpreter_frame", "instr_ptr")?,
-            owner: field("interpreter_frame", "owner")?,
+            in_frame: InFrame {
+                previous: field("interpreter_frame", "previous")?,
+                code: field("interpreter_frame", "executable")?,
+                instruction: field("interpreter_frame", "instr_ptr")?,
+                owner: field("interpreter_frame", "owner")?,
+            },
             file_name: field("code_object", "filename")?,
             qualified_name: field("code_object", "qualname")?,
             line_table: field("code_object", "linetable")?,
@@ -160,7 +172,7 @@ mod tests {
         assert_eq!(of(|layout| layout.ascii_size), [40; 3]);
         assert_eq!(of(|layout| layout.bytes_data), [32; 3]);
         assert_eq!(of(|layout| layout.string_state), [32; 3]);
-        assert_eq!(of(|layout| layout.owner), [70, 74, 74]);
+        assert_eq!(of(|layout| layout.in_frame.owner), [70, 74, 74]);
         assert_eq!(of(|layout| layout.frame_holder), [72; 3]);
         assert_eq!(of(|layout| layout.instructions), [200, 208, 208]);
     }
