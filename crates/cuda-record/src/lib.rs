@@ -24,6 +24,7 @@ mod kernels;
 mod layout;
 mod mapped_file;
 mod memory;
+mod python;
 mod real;
 mod recorder;
 mod streams;

@@ -16,6 +16,7 @@ use crate::graphs::Graphs;
 use crate::kernels::Kernels;
 use crate::mapped_file::MappedFile;
 use crate::memory::Ranges;
+use crate::python::{Called, Python};
 use crate::streams::{Default, Numbers};
 use crate::thread::current;
 
@@ -119,10 +120,16 @@ pub fn called_in_host_function(function: &str) {
     with(|state| state.trace.note(Call::CalledInHostFunction { function }));
 }
 
+/// Sites of Python lines are numbered from here.
+const PYTHON: Site = 1 << 31;
+
 /// The file, and what it has named.
 pub struct Trace {
     writer: Writer<MappedFile>,
     chains: Chains,
+    python: Python,
+    /// Sites of Python lines so far.
+    lines: Site,
     /// Sites that were named, by number.
     named: Vec<bool>,
     objects: HashMap<String, u32>,
@@ -136,6 +143,8 @@ impl Trace {
         Trace {
             writer,
             chains: Chains::default(),
+            python: Python::find(),
+            lines: 0,
             named: Vec::new(),
             objects: HashMap::new(),
             operations: 0,
@@ -168,6 +177,18 @@ impl Trace {
     }
 
     fn site_of(&mut self, thread: u32, end_of_stack: usize) -> Site {
+        match self.python.here() {
+            Called::Elsewhere => {}
+            Called::From(site) => return site,
+            Called::New(frame, chain) => {
+                self.lines += 1;
+                let site = PYTHON + self.lines;
+                self.python.number(&chain, site);
+                let call = Call::PlaceSite { site, file: frame.file, line: frame.line };
+                self.write(&Record { thread, site: 0, call });
+                return site;
+            }
+        }
         let site = self.chains.here(end_of_stack);
         let number = site.number() as usize;
         if !self.named.get(number).copied().unwrap_or_default() {

@@ -2,70 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+mod common;
 
-use standstill_trace::{Allocation, Call, Copied, Memory, Mode, Reader, Record, StreamKind, Target, Work};
-use tempfile::TempDir;
-
-/// A folder with the library in the driver's place, the driver, and a program.
-struct Place {
-    folder: TempDir,
-}
-
-fn compile(source: &str, to: &Path, flags: &[&str]) {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
-    let mut command = Command::new("g++");
-    let built = command.args(["-std=c++17", "-g", "-o"]).arg(to).arg(source).args(flags).status().unwrap();
-    assert!(built.success());
-}
-
-fn library() -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    tests.parent().unwrap().join("libstandstill_cuda_record.so")
-}
-
-impl Place {
-    fn new() -> Place {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        compile("driver.cpp", &path("libcuda-real.so"), &["-shared", "-fPIC", "-ldl"]);
-        compile("program.cpp", &path("program"), &["-ldl"]);
-        for name in ["libcuda.so", "libcuda.so.1"] {
-            symlink(library(), path(name)).unwrap();
-        }
-        Place { folder }
-    }
-
-    fn run(
-        &self,
-        variable: &str,
-        arguments: &[&str],
-        record: bool,
-    ) -> (ExitStatus, String, Vec<Vec<Record>>) {
-        let traces = tempfile::tempdir().unwrap();
-        let mut command = Command::new(self.folder.path().join("program"));
-        match variable {
-            "LD_PRELOAD" => command.env(variable, self.folder.path().join("libcuda.so.1")),
-            _ => command.env(variable, self.folder.path()),
-        };
-        command.args(arguments).env("STANDSTILL_JOURNAL", traces.path());
-        if record {
-            command.env("STANDSTILL_RECORD", "on");
-        }
-        let output = command.output().unwrap();
-        let mut files: Vec<PathBuf> =
-            std::fs::read_dir(traces.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-        files.sort_by_key(|file| std::fs::metadata(file).unwrap().modified().unwrap());
-        let read = |file: &PathBuf| {
-            let bytes = std::fs::read(file).unwrap();
-            Reader::new(&bytes).unwrap().collect::<Result<Vec<_>, _>>().unwrap()
-        };
-        let text = String::from_utf8(output.stdout).unwrap();
-        (output.status, text, files.iter().map(read).collect())
-    }
-}
+use common::Place;
+use standstill_trace::{Allocation, Call, Copied, Memory, Mode, Record, StreamKind, Target, Work};
 
 const SAID: &str = "first byte 7, future 4002, table 1\n";
 
