@@ -96,6 +96,7 @@ pub(crate) fn judge_with(bytes: &[u8], reach: &mut dyn Reach) -> Result<Judged, 
 fn launches_of<'a>(bytes: &[u8], reach: &'a mut dyn Reach) -> Result<Launches<'a>, Damage> {
     let mut launches = Launches::new(reach);
     Reader::new(bytes)?.map_while(Result::ok).for_each(|record| launches.told(&record));
+    launches.begin();
     Ok(launches)
 }
 

@@ -9,7 +9,7 @@ use standstill_trace::{Access, Allocation, Call, Mode, Operation, Record, Site, 
 
 use crate::clock::Strand;
 use crate::completion::{Completion, completion};
-use crate::conflict::{Actor, Conflict, Deed, Name};
+use crate::conflict::{Actor, Certainty, Conflict, Deed, Name};
 use crate::history::{Before, Clash, History, Touch};
 use crate::log::{Log, Recorded, Waited};
 use crate::order::{Order, Placed};
@@ -409,11 +409,8 @@ impl Check {
         if clash.earlier.actor == clash.later.actor {
             return;
         }
-        let guesses = [&clash.earlier, &clash.later].map(|touch| touch.deed == Deed::May);
-        // Two pointers into one allocation say nothing, unless both point at the same byte.
-        if guesses == [true, true] && !(clash.earlier.exact && clash.later.exact) {
-            return;
-        }
+        let sides = [&clash.earlier, &clash.later].map(|touch| (touch.deed, touch.exact));
+        let Some(certainty) = Certainty::of(sides) else { return };
         let (Some(earlier), Some(later)) =
             (self.actors.get(&clash.earlier.actor), self.actors.get(&clash.later.actor))
         else {
@@ -439,7 +436,7 @@ impl Check {
             later: (later, clash.later.deed),
             address: clash.address,
             bytes: clash.bytes,
-            exact: clash.earlier.exact && clash.later.exact && guesses == [false, false],
+            certainty,
             hints,
             times: 1,
         });
@@ -448,7 +445,16 @@ impl Check {
     /// A call that breaks a rule by itself.
     fn alone(&mut self, rule: Rule, earlier: (Actor, Deed), later: Actor) {
         let (later, hints) = ((later, Deed::Read), Vec::new());
-        self.say(Conflict { rule, earlier, later, address: 0, bytes: 0, exact: true, hints, times: 1 });
+        self.say(Conflict {
+            rule,
+            earlier,
+            later,
+            address: 0,
+            bytes: 0,
+            certainty: Certainty::Known,
+            hints,
+            times: 1,
+        });
     }
 
     fn say(&mut self, conflict: Conflict) {
@@ -458,7 +464,7 @@ impl Check {
             known.times += 1;
             return;
         }
-        if !conflict.exact {
+        if conflict.certainty == Certainty::Wide {
             if self.guesses == GUESSES {
                 return;
             }

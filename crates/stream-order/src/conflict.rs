@@ -17,6 +17,10 @@ pub enum Deed {
     Update,
     /// They may have been read or written: nothing more is known.
     May,
+    /// They may have been read.
+    MayRead,
+    /// They may have been written.
+    MayWrite,
     /// Their memory became usable.
     Begin,
     /// Their memory was given back.
@@ -26,7 +30,15 @@ pub enum Deed {
 impl Deed {
     /// Whether two of them need no order.
     pub(crate) fn agrees_with(self, other: Deed) -> bool {
-        self == other && matches!(self, Deed::Read | Deed::Update)
+        match (self, other) {
+            (Deed::Read | Deed::MayRead, Deed::Read | Deed::MayRead) => true,
+            _ => self == other && self == Deed::Update,
+        }
+    }
+
+    /// Whether it rests on a pointer that was handed over, and not on what is done with it.
+    pub(crate) fn is_guess(self) -> bool {
+        matches!(self, Deed::May | Deed::MayRead | Deed::MayWrite)
     }
 
     /// Whether what was there before is gone.
@@ -43,6 +55,8 @@ impl From<Mode> for Deed {
             Mode::Write => Deed::Write,
             Mode::Update => Deed::Update,
             Mode::May => Deed::May,
+            Mode::MayRead => Deed::MayRead,
+            Mode::MayWrite => Deed::MayWrite,
         }
     }
 }
@@ -85,6 +99,43 @@ pub struct Actor {
     pub graph: Option<(u64, Site)>,
 }
 
+/// How sure it is that two actors touch the same bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Certainty {
+    /// One of them may touch no more than other bytes of the same memory.
+    Wide,
+    /// One of them was handed a pointer to exactly these bytes, which the other is known to change.
+    Pointer,
+    /// Both are known to touch them.
+    Known,
+}
+
+impl Certainty {
+    /// How sure it is that two touches, of which it is said whether their bytes are exact, concern the same bytes and
+    /// one of them changes these; `None` where what is known of them says nothing against either.
+    pub(crate) fn of(touches: [(Deed, bool); 2]) -> Option<Certainty> {
+        let both_exact = touches.iter().all(|(_, exact)| *exact);
+        let [one, other] = touches;
+        let ((guess, exact), (other, _)) = match [one.0.is_guess(), other.0.is_guess()] {
+            [false, false] => return Some(if both_exact { Certainty::Known } else { Certainty::Wide }),
+            [true, _] => (one, other),
+            [false, true] => (other, one),
+        };
+        match (guess, other) {
+            // Of two pointers to the same byte one must be meant for results.
+            (Deed::MayWrite, Deed::MayRead | Deed::MayWrite) | (Deed::MayRead, Deed::MayWrite) => {
+                both_exact.then_some(Certainty::Wide)
+            }
+            (_, Deed::May | Deed::MayRead | Deed::MayWrite) => None,
+            (Deed::MayWrite, Deed::Read) => exact.then_some(Certainty::Wide),
+            // Kernels are handed pointers to what they read far more often than to what they write.
+            (_, Deed::Read) => None,
+            _ if both_exact => Some(Certainty::Pointer),
+            _ => Some(Certainty::Wide),
+        }
+    }
+}
+
 /// Two actors that touch the same bytes without order, or a call that breaks a rule by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
@@ -98,8 +149,8 @@ pub struct Conflict {
     pub address: u64,
     /// How many bytes both touch, as far as they were counted.
     pub bytes: u64,
-    /// Whether both really touch them, and not only wider ranges around.
-    pub exact: bool,
+    /// How sure it is that both touch them.
+    pub certainty: Certainty,
     /// What stands between the two that looks like order and is none: a place and what is to be seen there.
     pub hints: Vec<(Site, String)>,
     /// How often it was met.

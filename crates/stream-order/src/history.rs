@@ -119,7 +119,8 @@ impl History {
                     None => clashes.push(clash),
                 }
             }
-            if touch.deed.replaces() {
+            // What may not have been written is not gone.
+            if touch.deed.replaces() && touch.exact {
                 bytes.writer = Some(touch);
                 bytes.others.clear();
             } else {

@@ -1,23 +1,31 @@
 //! Launches that were recorded on a card: what they touch is worked out from their arguments.
 //!
-//! Where the reach of a launch is known it is exact. Elsewhere every argument that points into an allocation may touch
-//! all of it, which is a wide guess: it gives notes at most.
+//! Where the reach of a launch is known it is exact. Elsewhere only its arguments speak (`arguments`).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use standstill_trace::{Access, Call, LaunchShape, Mode, Parameter, Record, Work};
+use standstill_trace::{Access, Call, LaunchShape, Mode, Record, Work};
 
-/// Bytes of a pointer.
-const POINTER: u32 = 8;
+use crate::arguments::{Borders, Kernel};
+
+/// What code tells of a launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reached {
+    /// The bytes that it touches, whatever memory holds.
+    Known(Vec<Access>),
+    /// The code is there, and what memory holds decides.
+    Undecided,
+    /// Nobody has the code.
+    Unknown,
+}
 
 /// Who knows what kernels do.
 pub trait Reach {
-    /// The bytes that a launch touches whatever memory holds; `None` where the code, or its absence, does not tell.
-    /// The name is as the compiler wrote it.
-    fn of(&mut self, kernel: &str, shape: &LaunchShape, memory: &Extents) -> Option<Vec<Access>>;
+    /// What a launch touches. The name is as the compiler wrote it.
+    fn of(&mut self, kernel: &str, shape: &LaunchShape, memory: &Extents) -> Reached;
 }
 
 /// Nobody knows.
@@ -25,8 +33,8 @@ pub trait Reach {
 pub struct NoReach;
 
 impl Reach for NoReach {
-    fn of(&mut self, _: &str, _: &LaunchShape, _: &Extents) -> Option<Vec<Access>> {
-        None
+    fn of(&mut self, _: &str, _: &LaunchShape, _: &Extents) -> Reached {
+        Reached::Unknown
     }
 }
 
@@ -59,21 +67,17 @@ impl Extents {
     }
 }
 
-/// A kernel's name and parameters.
-#[derive(Debug)]
-struct Kernel {
-    name: String,
-    parameters: Vec<Parameter>,
-}
-
 /// What was launched so far.
 pub struct Launches<'a> {
     reach: &'a mut dyn Reach,
     memory: Extents,
     kernels: FxHashMap<u32, Kernel>,
     shapes: FxHashMap<u32, LaunchShape>,
-    /// What launches touch, by number; `None` where it is not known.
+    /// What the code tells of launches, by number; `None` where it tells nothing.
     known: FxHashMap<u32, Option<Rc<[Access]>>>,
+    /// What launches touch of which no code is known.
+    guessed: FxHashMap<u32, Rc<[Access]>>,
+    borders: Borders,
     /// Launches that were met.
     pub launches: u64,
 }
@@ -87,31 +91,60 @@ impl<'a> Launches<'a> {
             kernels: FxHashMap::default(),
             shapes: FxHashMap::default(),
             known: FxHashMap::default(),
+            guessed: FxHashMap::default(),
+            borders: Borders::default(),
             launches: 0,
         }
     }
 
-    /// Takes what a trace says of a launch by itself, before its records.
+    /// Takes what a trace says by itself of launches, and of how the program parts its memory, before its records.
     pub fn told(&mut self, record: &Record) {
-        if let Call::ReachOfLaunch { launch, accesses } = &record.call {
-            self.known.insert(*launch, Some(accesses.as_slice().into()));
+        self.meet(&record.call);
+        match &record.call {
+            Call::ReachOfLaunch { launch, accesses } => {
+                self.known.insert(*launch, Some(accesses.as_slice().into()));
+            }
+            Call::NameLaunch { shape, .. } => {
+                let pointers = self.kernels.get(&shape.kernel).map(|it| it.pointers(shape, &self.memory));
+                pointers.into_iter().flatten().for_each(|(address, _)| self.borders.add(address));
+            }
+            Call::Submit { work: Work::Copy { accesses, .. } | Work::Fill { accesses, .. }, .. } => {
+                accesses.iter().for_each(|access| self.borders.add(access.address));
+            }
+            _ => {}
+        }
+    }
+
+    /// When everything was told: what was met on the way begins afresh.
+    pub fn begin(&mut self) {
+        self.memory = Extents::default();
+        self.kernels.clear();
+    }
+
+    /// Memory and kernels.
+    fn meet(&mut self, call: &Call) {
+        match call {
+            Call::Allocate { address, bytes, .. }
+            | Call::Submit { work: Work::Allocate { address, bytes }, .. }
+            | Call::SubmitNode { work: Work::Allocate { address, bytes }, .. } => {
+                self.memory.add(*address, *bytes);
+            }
+            Call::NameKernel { kernel, name, parameters } => {
+                self.kernels.insert(*kernel, Kernel::new(name.clone(), parameters.clone()));
+            }
+            _ => {}
         }
     }
 
     /// Gives launches in the record their bytes.
     #[must_use]
     pub fn expand(&mut self, mut record: Record) -> Record {
+        self.meet(&record.call);
         match &mut record.call {
-            Call::Allocate { address, bytes, .. } => self.memory.add(*address, *bytes),
-            Call::NameKernel { kernel, name, parameters } => {
-                let (name, parameters) = (std::mem::take(name), std::mem::take(parameters));
-                self.kernels.insert(*kernel, Kernel { name, parameters });
-            }
             Call::NameLaunch { launch, shape } => {
                 self.shapes.insert(*launch, shape.clone());
             }
             Call::Submit { work, .. } | Call::SubmitNode { work, .. } => match work {
-                Work::Allocate { address, bytes } => self.memory.add(*address, *bytes),
                 Work::Launch { launch } => {
                     self.launches += 1;
                     *work = self.kernel(*launch);
@@ -130,7 +163,7 @@ impl<'a> Launches<'a> {
         self.kernels.len() as u64
     }
 
-    /// What launches touch, as far as it is known.
+    /// What the code tells of launches.
     pub fn known(&self) -> impl Iterator<Item = (u32, &[Access])> {
         self.known.iter().filter_map(|(launch, accesses)| Some((*launch, accesses.as_deref()?)))
     }
@@ -141,40 +174,32 @@ impl<'a> Launches<'a> {
         let (Some(shape), Some(kernel)) = (shape, kernel) else {
             return Work::Kernel { name: String::new(), accesses: Some(Vec::new()) };
         };
-        let (reach, memory) = (&mut self.reach, &self.memory);
-        let known = self.known.entry(launch);
-        let known = known.or_insert_with(|| reach.of(&kernel.name, shape, memory).map(Into::into));
-        let accesses = match known {
-            Some(accesses) => accesses.to_vec(),
-            None => widened(kernel, shape, memory),
+        let (reach, memory, borders) = (&mut self.reach, &self.memory, &self.borders);
+        let ask = || match reach.of(&kernel.name, shape, memory) {
+            Reached::Known(accesses) => Some(accesses.into()),
+            Reached::Undecided => Some(undecided(kernel.accesses(shape, memory, borders)).into()),
+            Reached::Unknown => None,
         };
-        Work::Kernel { name: kernel.name.clone(), accesses: Some(accesses) }
+        let known = self.known.entry(launch).or_insert_with(ask);
+        let guess = || kernel.accesses(shape, memory, borders).into();
+        let accesses = match known {
+            Some(accesses) => accesses,
+            None => self.guessed.entry(launch).or_insert_with(guess),
+        };
+        Work::Kernel { name: kernel.name.clone(), accesses: Some(accesses.to_vec()) }
     }
 }
 
-/// Every allocation that an argument points into: the byte that it points at by itself, as the one that is most likely
-/// touched.
-fn widened(kernel: &Kernel, shape: &LaunchShape, memory: &Extents) -> Vec<Access> {
-    let mut accesses: Vec<Access> = Vec::new();
-    for Parameter { offset, bytes } in &kernel.parameters {
-        let places = (0..bytes / POINTER).map(|number| (offset + number * POINTER) as usize);
-        for place in places {
-            let word = shape.arguments.get(place..).and_then(|rest| rest.first_chunk());
-            let Some(address) = word.map(|word| u64::from_le_bytes(*word)) else { continue };
-            let Some(Range { start, end }) = memory.find(address) else { continue };
-            let whole = Access { exact: false, ..Access::bytes(Mode::May, start, end - start) };
-            for access in [whole, Access::bytes(Mode::May, address, 1)] {
-                if !accesses.contains(&access) {
-                    accesses.push(access);
-                }
-            }
-        }
-    }
-    accesses
+/// Code that memory decides about may touch any part of what it has a pointer to, and the part that the pointer points
+/// at no more than others.
+fn undecided(accesses: Vec<Access>) -> Vec<Access> {
+    accesses.into_iter().map(|access| Access { mode: Mode::May, exact: false, ..access }).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use standstill_trace::{Allocation, Parameter};
+
     use super::*;
 
     fn shape(arguments: &[u64]) -> LaunchShape {
@@ -192,22 +217,34 @@ mod tests {
     }
 
     #[test]
-    fn pointers_reach_the_allocation_around_them() {
-        let mut memory = Extents::default();
-        memory.add(0x1000, 0x100);
-        memory.add(0x2000, 0x100);
-        // Freed and given out again in other pieces.
-        memory.add(0x2080, 0x10);
-        let parameters = vec![Parameter { offset: 0, bytes: 16 }, Parameter { offset: 16, bytes: 4 }];
-        let kernel = Kernel { name: "k".into(), parameters };
-        let found = widened(&kernel, &shape(&[0x1010, 0x2085, 0x1020]), &memory);
-        let wide = |start, width| Access { exact: false, ..Access::bytes(Mode::May, start, width) };
-        let expected = [
-            wide(0x1000, 0x100),
-            Access::bytes(Mode::May, 0x1010, 1),
-            wide(0x2080, 0x10),
-            Access::bytes(Mode::May, 0x2085, 1),
+    fn pointers_reach_to_the_next_one() {
+        let mut reach = NoReach;
+        let mut launches = Launches::new(&mut reach);
+        let allocate = |address, bytes| Call::Allocate { address, bytes, kind: Allocation::Device };
+        let parameters = vec![Parameter { offset: 0, bytes: 16 }, Parameter { offset: 16, bytes: 8 }];
+        let launch = |launch, arguments: &[u64]| Call::NameLaunch { launch, shape: shape(arguments) };
+        let work = Work::Launch { launch: 1 };
+        let calls = [
+            allocate(0x1000, 0x100),
+            allocate(0x2000, 0x100),
+            // Freed and given out again in other pieces.
+            allocate(0x2080, 0x10),
+            Call::NameKernel { kernel: 1, name: "k".into(), parameters },
+            launch(1, &[0x1010, 0x2085, 0x1080]),
+            launch(2, &[0x1040, 0, 0]),
+            Call::Submit { operation: 1, stream: 1, work },
         ];
-        assert_eq!(found, expected);
+        let records = calls.map(|call| Record { thread: 0, site: 0, call });
+        records.iter().for_each(|record| launches.told(record));
+        launches.begin();
+        let [.., submitted] = records.map(|record| launches.expand(record));
+        let Call::Submit { work: Work::Kernel { accesses: Some(found), .. }, .. } = submitted.call else {
+            panic!("no kernel");
+        };
+        let at = |address, rest| {
+            let wide = Access { exact: false, ..Access::bytes(Mode::May, address + 1, rest) };
+            [Access::bytes(Mode::May, address, 1), wide]
+        };
+        assert_eq!(found, [at(0x1010, 0x2f), at(0x2085, 0xa), at(0x1080, 0x7f)].concat());
     }
 }

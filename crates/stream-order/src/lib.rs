@@ -6,12 +6,14 @@
 //!
 //! [`Check`] takes the records of a trace one by one and keeps only what later records can still conflict with.
 
+mod arguments;
 mod check;
 mod clock;
 mod completion;
 mod conflict;
 mod history;
 mod launches;
+mod library_kernels;
 mod log;
 mod order;
 mod report;
@@ -22,7 +24,7 @@ mod words;
 
 pub use check::{Check, Coverage};
 pub use completion::{Completion, completion};
-pub use conflict::{Actor, Conflict, Deed, Name};
-pub use launches::{Extents, Launches, NoReach, Reach};
+pub use conflict::{Actor, Certainty, Conflict, Deed, Name};
+pub use launches::{Extents, Launches, NoReach, Reach, Reached};
 pub use report::{Place, Places, findings};
 pub use timeline::Drawing;

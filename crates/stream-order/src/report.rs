@@ -3,7 +3,7 @@
 use standstill_findings::{Finding, Known, Outcome, PlatformRow, Rule, Severity, Span};
 use standstill_trace::Site;
 
-use crate::conflict::{Conflict, Deed, Name};
+use crate::conflict::{Certainty, Conflict, Deed, Name};
 use crate::words::Words;
 
 /// A line of the program's source.
@@ -68,11 +68,19 @@ fn finding(conflict: &Conflict, places: &dyn Places) -> Finding {
     {
         first.primary = true;
     }
-    if !conflict.exact {
-        finding.severity = Severity::Note;
-        finding.known = Known::Possible {
-            reason: "which bytes of the buffer are touched is not known exactly".to_owned(),
-        };
+    let possible = |reason: &str| Known::Possible { reason: reason.to_owned() };
+    match conflict.certainty {
+        Certainty::Known => {}
+        Certainty::Pointer => {
+            finding.severity = Severity::Warning;
+            finding.known = possible(
+                "the kernel is handed a pointer to these very bytes; whether it uses it is in code that is not known",
+            );
+        }
+        Certainty::Wide => {
+            finding.severity = Severity::Note;
+            finding.known = possible("which bytes of the buffer are touched is not known exactly");
+        }
     }
     if conflict.bytes > 0 {
         let touched = format!("both touch {} at {:#x}", bytes(conflict.bytes), conflict.address);

@@ -25,10 +25,9 @@ pub(crate) type Verdict = (Rule, Vec<(Site, String)>);
 pub(crate) fn judge(pair: &Pair<'_>, log: &Log) -> Verdict {
     let deeds = (pair.clash.earlier.deed, pair.clash.later.deed);
     match deeds {
-        (Deed::Begin, _) | (Deed::End, Deed::Read | Deed::Write | Deed::Update) => {
-            return (Rule::AllocOrder, vec![]);
-        }
+        (Deed::Begin, _) => return (Rule::AllocOrder, vec![]),
         (_, Deed::End) => return (Rule::FreeInFlight, vec![]),
+        (Deed::End, _) => return (Rule::AllocOrder, vec![]),
         _ => {}
     }
     if pair.earlier.graph.is_some() && pair.earlier.graph == pair.later.graph {
@@ -42,7 +41,8 @@ pub(crate) fn judge(pair: &Pair<'_>, log: &Log) -> Verdict {
         (_, None) => return (Rule::HostWriteInFlight, vec![]),
         _ => {}
     }
-    let needs_data = deeds.0 != Deed::Read;
+    let reads = |deed| matches!(deed, Deed::Read | Deed::May | Deed::MayRead);
+    let needs_data = !reads(deeds.0);
     if needs_data && let Some(verdict) = event(pair, log) {
         return verdict;
     }
@@ -51,7 +51,7 @@ pub(crate) fn judge(pair: &Pair<'_>, log: &Log) -> Verdict {
     if pair.kinds.iter().any(default) {
         return (Rule::DefaultStream, vec![]);
     }
-    if deeds.0 == Deed::Read && pair.clash.refilled {
+    if reads(deeds.0) && pair.clash.refilled {
         return (Rule::BufferReuse, covering_wait(pair, log));
     }
     (Rule::StreamRace, vec![])

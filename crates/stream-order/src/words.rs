@@ -10,7 +10,9 @@ fn verb(deed: Deed) -> &'static str {
         Deed::Read => "reads",
         Deed::Write => "writes",
         Deed::Update => "updates",
-        Deed::May => "may touch",
+        Deed::May => "has a pointer to",
+        Deed::MayRead => "has a pointer to",
+        Deed::MayWrite => "has a pointer to",
         Deed::Begin => "makes usable",
         Deed::End => "gives back",
     }
@@ -51,6 +53,8 @@ impl Words<'_> {
             Deed::Write => "write",
             Deed::Update => "update",
             Deed::May => "touch",
+            Deed::MayRead => "read",
+            Deed::MayWrite => "write",
             Deed::Begin => "not have made usable",
             Deed::End => "have given back",
         };

@@ -378,6 +378,10 @@ pub enum Mode {
     Signal,
     /// Perhaps read or written: a pointer to them was handed over, and what is done with it is not known.
     May,
+    /// Perhaps read: a pointer to constant data was handed over.
+    MayRead,
+    /// Perhaps written: a pointer to them was handed over that is not to constant data, beside others that are.
+    MayWrite,
 }
 
 impl Mode {
@@ -390,6 +394,8 @@ impl Mode {
             Mode::Update => "updates",
             Mode::Signal => "signals by",
             Mode::May => "may touch",
+            Mode::MayRead => "may read",
+            Mode::MayWrite => "may write",
         }
     }
 }

@@ -9,8 +9,8 @@ use standstill_cuda_driver::journal::FOLDER;
 use standstill_cuda_driver::recorder::{RECORD, SUFFIX};
 use standstill_cuda_driver::{Image, reach};
 use standstill_findings::{Coverage, Finding};
-use standstill_stream_order::{Extents, Reach};
-use standstill_trace::{Access, LaunchShape};
+use standstill_stream_order::{Extents, Reach, Reached};
+use standstill_trace::LaunchShape;
 use tempfile::TempDir;
 
 use super::software::library;
@@ -144,7 +144,10 @@ struct ByCode {
 }
 
 impl Reach for ByCode {
-    fn of(&mut self, kernel: &str, shape: &LaunchShape, memory: &Extents) -> Option<Vec<Access>> {
-        self.images.iter().find_map(|image| reach(image, kernel, shape, &|address| memory.find(address)))
+    fn of(&mut self, kernel: &str, shape: &LaunchShape, memory: &Extents) -> Reached {
+        let image = self.images.iter().find(|image| image.kernel(kernel).is_some());
+        let Some(image) = image else { return Reached::Unknown };
+        let known = reach(image, kernel, shape, &|address| memory.find(address));
+        known.map_or(Reached::Undecided, Reached::Known)
     }
 }
