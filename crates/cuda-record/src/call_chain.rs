@@ -52,11 +52,22 @@ impl Edge {
 pub struct Chains {
     nodes: Vec<Node>,
     more: Vec<Vec<Edge>>,
+    /// The chain before: most often the next one is the same, and all its addresses can be compared at once.
+    recent: Vec<Slot>,
+    recent_site: CallSite,
+}
+
+/// Where a return address lies from the stack pointer on, in bytes, and which.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    offset: usize,
+    address: usize,
 }
 
 impl Default for Chains {
     fn default() -> Chains {
-        Chains { nodes: vec![Node::default()], more: Vec::new() }
+        let (nodes, more, recent) = (vec![Node::default()], Vec::new(), Vec::with_capacity(MOST));
+        Chains { nodes, more, recent, recent_site: CallSite::default() }
     }
 }
 
@@ -65,22 +76,50 @@ impl Chains {
     #[inline(never)]
     pub fn here(&mut self, end: usize) -> CallSite {
         let stack = stack_pointer();
+        if self.is_recent(stack, end) {
+            return self.recent_site;
+        }
         self.known(stack, end).unwrap_or_else(|| self.unwind(stack, end))
     }
 
+    /// Whether the chain is the same as the one before.
+    fn is_recent(&self, stack: usize, end: usize) -> bool {
+        let Some(last) = self.recent.last() else { return false };
+        let ends = stack.checked_add(last.offset + size_of::<usize>());
+        if ends.is_none_or(|ends| ends > end) {
+            return false;
+        }
+        // No comparison waits for the one before.
+        let differences = self.recent.iter().map(|slot| {
+            // SAFETY: between the frame of `here` and the end of this thread's stack, as slots lie in order.
+            let address = unsafe { ((stack + slot.offset) as *const usize).read() };
+            address ^ slot.address
+        });
+        differences.fold(0, |all, difference| all | difference) == 0
+    }
+
     /// Follows what is known.
-    fn known(&self, stack: usize, end: usize) -> Option<CallSite> {
+    fn known(&mut self, stack: usize, end: usize) -> Option<CallSite> {
         let (mut at, mut place) = (0_u32, stack);
+        self.recent.clear();
         loop {
             let node = self.nodes.get(at as usize)?;
             if node.ends != 0 {
-                return Some(CallSite::from_number(node.ends.into()));
+                self.recent_site = CallSite::from_number(node.ends.into());
+                return Some(self.recent_site);
             }
             let next = node.first.leads_on(place, end).or_else(|| {
                 let more = self.more.get((node.more as usize).checked_sub(1)?)?;
                 more.iter().find_map(|edge| edge.leads_on(place, end))
             });
-            (at, place) = next?;
+            let Some((next, slot)) = next else {
+                self.recent.clear();
+                return None;
+            };
+            // SAFETY: the edge was just read from there.
+            let address = unsafe { (slot as *const usize).read() };
+            self.recent.push(Slot { offset: slot - stack, address });
+            (at, place) = (next, slot);
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Mutex, Once, PoisonError};
 use standstill_cuda_driver::CallSite;
 use standstill_cuda_driver::journal::FOLDER;
 use standstill_cuda_driver::recorder::{RECORD, SUFFIX};
-use standstill_trace::{Call, Frame, Operation, Record, Site, Work, Writer};
+use standstill_trace::{Call, Caller, Frame, Launched, Operation, Record, Site, Work, Writer};
 
 use crate::call_chain::Chains;
 use crate::graphs::Graphs;
@@ -92,6 +92,17 @@ impl State {
         let stream = self.numbers.stream(&mut self.trace, stream, default);
         let operation = self.trace.next_operation();
         self.trace.note(Call::Submit { operation, stream, work });
+    }
+}
+
+impl State {
+    /// Puts a launch into a stream: the same as [`State::submit`], made short.
+    pub fn submit_launch(&mut self, stream: crate::layout::Handle, default: Default, launch: u32) {
+        let stream = self.numbers.stream(&mut self.trace, stream, default);
+        let operation = self.trace.next_operation();
+        let (thread, end) = current();
+        let site = self.trace.site_of(thread, end);
+        self.trace.write_launch(Caller { thread, site }, Launched { operation, stream, launch });
     }
 }
 
@@ -214,6 +225,10 @@ impl Trace {
         }
         let call = Call::NameSite { site: number as Site, frames };
         self.write(&Record { thread, site: 0, call });
+    }
+
+    fn write_launch(&mut self, from: Caller, launched: Launched) {
+        self.broken = self.broken || self.writer.write_launch(from, launched).is_err();
     }
 
     fn write(&mut self, record: &Record) {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use thiserror::Error;
 
-use crate::record::Record;
+use crate::record::{Operation, Record, Site};
 
 /// How a trace begins.
 const MAGIC: [u8; 8] = *b"standstl";
@@ -84,9 +84,76 @@ impl<W: Write> Writer<W> {
         self.into.write_all(&self.bytes)
     }
 
+    /// The same as [`Writer::write`] for a launch in a stream: most records of most programs are that, and programs wait
+    /// for it.
+    ///
+    /// # Errors
+    /// What writing it gave.
+    pub fn write_launch(&mut self, from: Caller, launched: Launched) -> io::Result<()> {
+        let mut record = [0; LENGTH + LONGEST_LAUNCH];
+        let mut end = LENGTH;
+        let numbers = [
+            from.thread.into(),
+            from.site.into(),
+            SUBMIT,
+            launched.operation,
+            launched.stream,
+            LAUNCH,
+            launched.launch.into(),
+        ];
+        for number in numbers {
+            end = put(&mut record, end, number);
+        }
+        let (length, _) = record.split_at_mut(LENGTH);
+        length.copy_from_slice(&((end - LENGTH) as u32).to_le_bytes());
+        self.into.write_all(record.get(..end).unwrap_or_default())
+    }
+
     /// Gives back what is written to.
     pub fn into_inner(self) -> W {
         self.into
+    }
+}
+
+/// Who has called, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caller {
+    /// The host thread.
+    pub thread: u32,
+    /// Where the call stands in the program.
+    pub site: Site,
+}
+
+/// A launch that was put into a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Launched {
+    /// The operation's number.
+    pub operation: Operation,
+    /// The stream.
+    pub stream: u64,
+    /// The launch's number.
+    pub launch: u32,
+}
+
+/// The places of [`Call::Submit`](crate::Call::Submit) and [`Work::Launch`](crate::Work::Launch) in their lists.
+const SUBMIT: u64 = 5;
+const LAUNCH: u64 = 8;
+/// Bytes of a launch's record at most: seven numbers of up to ten bytes.
+const LONGEST_LAUNCH: usize = 70;
+
+/// Puts a number in pieces of seven bits, the lowest first; bit 7 says that another follows. Gives where it ends.
+#[inline]
+fn put(bytes: &mut [u8], mut at: usize, mut number: u64) -> usize {
+    loop {
+        let more = number >= 128;
+        if let Some(place) = bytes.get_mut(at) {
+            *place = number as u8 & 127 | u8::from(more) << 7;
+        }
+        at += 1;
+        number >>= 7;
+        if !more {
+            return at;
+        }
     }
 }
 

@@ -11,7 +11,7 @@
 mod format;
 mod record;
 
-pub use format::{Damage, Reader, Writer};
+pub use format::{Caller, Damage, Launched, Reader, Writer};
 pub use record::{
     Access, Allocation, Call, Copied, Frame, LaunchShape, Memory, Mode, Operation, Parameter, Record, Site,
     StreamKind, Target, Work,

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
 use proptest::prelude::*;
-use standstill_trace::{Access, Call, Damage, LaunchShape, Mode, Reader, Record, Target, Work, Writer};
+use standstill_trace::{
+    Access, Call, Caller, Damage, LaunchShape, Launched, Mode, Reader, Record, Target, Work, Writer,
+};
 
 fn some() -> Vec<Record> {
     let call = [
@@ -88,5 +90,22 @@ proptest! {
         if let Ok(reader) = Reader::new(&bytes) {
             prop_assert!(reader.count() <= bytes.len());
         }
+    }
+}
+
+#[test]
+fn launches_are_written_as_all_records_are() {
+    for (small, large) in [(0, 0), (1, 300), (127, 128), (u32::MAX, u64::MAX)] {
+        let (from, launched) = (
+            Caller { thread: small, site: small },
+            Launched { operation: large, stream: large, launch: small },
+        );
+        let mut quick = Writer::behind(Vec::new());
+        quick.write_launch(from, launched).unwrap();
+        let mut plain = Writer::behind(Vec::new());
+        let work = Work::Launch { launch: small };
+        let call = Call::Submit { operation: large, stream: large, work };
+        plain.write(&Record { thread: small, site: small, call }).unwrap();
+        assert_eq!(quick.into_inner(), plain.into_inner());
     }
 }

@@ -2,8 +2,6 @@
 
 use std::ffi::{c_int, c_void};
 
-use standstill_trace::Work;
-
 use super::wrap_both;
 use crate::graphs::captured;
 use crate::kernels::{Asked, meet};
@@ -37,7 +35,7 @@ unsafe fn submitted(state: &mut State, asked: &Asked, stream: Handle, default: D
     let State { trace, kernels, .. } = state;
     // SAFETY: the caller's promise.
     let Some(launch) = (unsafe { kernels.launch(trace, asked) }) else { return false };
-    state.submit(stream, default, Work::Launch { launch });
+    state.submit_launch(stream, default, launch);
     true
 }
 
