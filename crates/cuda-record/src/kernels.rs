@@ -30,8 +30,8 @@ driver_function!(cuKernelGetParamInfo(kernel: Handle, index: usize, offset: *mut
 #[derive(Debug, Default)]
 pub struct Kernels {
     known: FxHashMap<usize, Known>,
-    /// By hash: the number and the launch.
-    launches: FxHashMap<u64, (u32, LaunchShape)>,
+    /// Numbers by what is launched. Only its hash is kept: two of as many launches are told apart by 64 bits.
+    launches: FxHashMap<u64, u32>,
     next_kernel: u32,
     next_launch: u32,
     /// Where arguments are laid out, used again and again.
@@ -162,23 +162,41 @@ impl Kernels {
         let mut hasher = FxHasher::default();
         shape.hash(&mut hasher);
         let hash = hasher.finish();
-        if let Some((number, same)) = self.launches.get(&hash)
-            && *same == shape
-        {
-            let number = *number;
-            known.recent = Some(Box::new((number, shape.clone())));
-            self.shape = Some(shape);
-            return Some(number);
+        let launch = match self.launches.get(&hash) {
+            Some(number) => *number,
+            None => {
+                if self.launches.len() >= LAUNCHES {
+                    self.launches.clear();
+                }
+                self.next_launch += 1;
+                self.launches.insert(hash, self.next_launch);
+                trace.note_at(0, named(self.next_launch, &shape, known.recent.as_deref()));
+                self.next_launch
+            }
+        };
+        match known.recent.as_deref_mut() {
+            Some((number, recent)) => {
+                *number = launch;
+                self.shape = Some(std::mem::replace(recent, shape));
+            }
+            None => known.recent = Some(Box::new((launch, shape))),
         }
-        if self.launches.len() >= LAUNCHES {
-            self.launches.clear();
-        }
-        self.next_launch += 1;
-        let launch = self.next_launch;
-        trace.note_at(0, Call::NameLaunch { launch, shape: shape.clone() });
-        known.recent = Some(Box::new((launch, shape.clone())));
-        self.launches.insert(hash, (launch, shape));
         Some(launch)
+    }
+}
+
+/// Bytes of arguments from which on only those are written that differ from the launch before.
+const LONG: usize = 64;
+
+/// What gives a launch its number.
+fn named(launch: u32, shape: &LaunchShape, before: Option<&(u32, LaunchShape)>) -> Call {
+    let differing = before.filter(|_| shape.arguments.len() >= LONG).and_then(|(like, before)| {
+        let words = shape.differing_words(before)?;
+        (words.len() * 16 < shape.arguments.len()).then_some((*like, words))
+    });
+    match differing {
+        Some((like, words)) => Call::NameLaunchLike { launch, like, words },
+        None => Call::NameLaunch { launch, shape: shape.clone() },
     }
 }
 

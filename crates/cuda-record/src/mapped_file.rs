@@ -49,13 +49,14 @@ impl MappedFile {
             return Err(io::Error::from_raw_os_error(error));
         }
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // All pages at once cost less than each at its first use.
-        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
         // SAFETY: a new mapping at a place that the system chooses.
-        let window = unsafe { libc::mmap(std::ptr::null_mut(), size, access, flags, fd, offset) };
+        let window = unsafe { libc::mmap(std::ptr::null_mut(), size, access, libc::MAP_SHARED, fd, offset) };
         if window == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
+        // All pages at once cost less than each at its first use; older systems do not know how.
+        // SAFETY: the mapping was just made.
+        unsafe { libc::madvise(window, size, libc::MADV_POPULATE_WRITE) };
         (self.window, self.size, self.start, self.at) = (window.cast(), size, start, position - start);
         Ok(())
     }

@@ -64,10 +64,12 @@ impl Python {
         if state == 0 {
             return Called::Elsewhere;
         }
-        if interpreter.confirmed
-            && let Some(site) = known(&self.nodes, &interpreter.layout, state)
-        {
-            return Called::From(site);
+        if interpreter.confirmed {
+            match known(&self.nodes, &interpreter.layout, state) {
+                Found::Site(site) => return Called::From(site),
+                Found::NoFrames => return Called::Elsewhere,
+                Found::New => {}
+            }
         }
         let Some((frame, chain)) = interpreter.look(state) else { return Called::Elsewhere };
         interpreter.confirmed = true;
@@ -109,9 +111,17 @@ impl Python {
     }
 }
 
+/// What comparing a thread's frames gives.
+enum Found {
+    Site(u32),
+    /// A library's own thread, which may run Python and does not now.
+    NoFrames,
+    New,
+}
+
 /// The site of a thread whose frames are known.
 #[inline]
-fn known(nodes: &[Node], layout: &Layout, state: usize) -> Option<u32> {
+fn known(nodes: &[Node], layout: &Layout, state: usize) -> Found {
     let word = |address: usize| {
         // SAFETY: this thread's own state and frames, which nobody else changes; their layout was confirmed.
         unsafe { (address as *const usize).read() }
@@ -121,27 +131,30 @@ fn known(nodes: &[Node], layout: &Layout, state: usize) -> Option<u32> {
         frame = word(frame + inner as usize);
     }
     let fields = layout.in_frame;
-    let mut node = nodes.first()?;
-    for _ in 0..=MOST {
+    let (mut at, mut met) = (0, false);
+    while let Some(node) = nodes.get(at) {
         if let Some(site) = node.site {
-            return Some(site);
+            return Found::Site(site);
         }
         if frame == 0 {
-            return None;
+            return if met { Found::New } else { Found::NoFrames };
         }
         // SAFETY: as above.
         let owner = unsafe { ((frame + fields.owner as usize) as *const u8).read() };
         if owner < OWNED_BY_C_STACK {
+            met = true;
             let position = Position {
                 code: word(frame + fields.code as usize) as u64 & !COUNTED,
                 instruction: word(frame + fields.instruction as usize) as u64,
             };
-            let (_, next) = node.next.iter().find(|(known, _)| *known == position)?;
-            node = nodes.get(*next as usize)?;
+            match node.next.iter().find(|(known, _)| *known == position) {
+                Some((_, next)) => at = *next as usize,
+                None => return Found::New,
+            }
         }
         frame = word(frame + fields.previous as usize);
     }
-    None
+    Found::New
 }
 
 impl Interpreter {

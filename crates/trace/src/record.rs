@@ -188,6 +188,15 @@ pub enum Call {
         /// The bytes.
         accesses: Vec<Access>,
     },
+    /// As [`Call::NameLaunch`], for a launch that is like another one but for some words of its arguments.
+    NameLaunchLike {
+        /// The number that [`Work::Launch`] uses from now on.
+        launch: u32,
+        /// The other one.
+        like: u32,
+        /// Words by number, eight bytes each.
+        words: Vec<(u32, u64)>,
+    },
 }
 
 /// Where a kernel's parameter lies among the bytes of all.
@@ -217,6 +226,43 @@ pub struct LaunchShape {
     /// The bytes of all parameters; none where their layout is not known.
     #[serde(serialize_with = "at_once")]
     pub arguments: Vec<u8>,
+}
+
+/// Bytes of a word of the arguments.
+const WORD: usize = 8;
+
+impl LaunchShape {
+    /// Words of the arguments that are not those of another launch, where nothing else differs.
+    #[must_use]
+    pub fn differing_words(&self, other: &LaunchShape) -> Option<Vec<(u32, u64)>> {
+        let [own, others] = [self, other].map(|it| {
+            (it.kernel, it.grid, it.block, it.cluster, it.dynamic_shared, it.cooperative, it.arguments.len())
+        });
+        // What is left behind the last word cannot be told so.
+        if own != others || !self.arguments.len().is_multiple_of(WORD) {
+            return None;
+        }
+        let words = |shape: &'_ LaunchShape| -> Vec<u64> {
+            let words =
+                shape.arguments.chunks_exact(WORD).map(|word| word.try_into().map(u64::from_le_bytes));
+            words.map(Result::unwrap_or_default).collect()
+        };
+        let pairs = (0..).zip(words(self)).zip(words(other));
+        Some(pairs.filter(|((_, own), other)| own != other).map(|(own, _)| own).collect())
+    }
+
+    /// The launch with other words in its arguments.
+    #[must_use]
+    pub fn with_words(&self, words: &[(u32, u64)]) -> LaunchShape {
+        let mut shape = self.clone();
+        for (number, word) in words {
+            let start = *number as usize * WORD;
+            if let Some(place) = shape.arguments.get_mut(start..start.saturating_add(WORD)) {
+                place.copy_from_slice(&word.to_le_bytes());
+            }
+        }
+        shape
+    }
 }
 
 /// Writes bytes in one piece, which in this format is the same as one by one.

@@ -109,3 +109,24 @@ fn launches_are_written_as_all_records_are() {
         assert_eq!(quick.into_inner(), plain.into_inner());
     }
 }
+
+#[test]
+fn a_launch_is_another_with_other_words() {
+    let shape = |arguments: &[u64], grid: u32| LaunchShape {
+        kernel: 1,
+        grid: [grid, 1, 1],
+        block: [1; 3],
+        cluster: [1; 3],
+        dynamic_shared: 0,
+        cooperative: false,
+        arguments: arguments.iter().flat_map(|word| word.to_le_bytes()).collect(),
+    };
+    let (one, other) = (shape(&[1, 2, 3, 4], 1), shape(&[1, 7, 3, u64::MAX], 1));
+    let words = other.differing_words(&one).unwrap();
+    assert_eq!(words, [(1, 7), (3, u64::MAX)]);
+    assert_eq!(one.with_words(&words), other);
+    assert_eq!(shape(&[1, 2, 3, 4], 2).differing_words(&one), None);
+    assert_eq!(shape(&[1, 2, 3], 1).differing_words(&one), None);
+    // Words that are not there.
+    assert_eq!(one.with_words(&[(4, 1), (u32::MAX, 1)]), one);
+}
