@@ -7,13 +7,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use standstill_findings::Rule;
 use standstill_trace::{Access, Allocation, Call, Mode, Operation, Record, Site, StreamKind, Target, Work};
 
+use crate::actors::{Caller, Known, Names};
 use crate::clock::Strand;
 use crate::completion::{Completion, completion};
 use crate::conflict::{Actor, Certainty, Conflict, Deed, Name};
 use crate::history::{Before, Clash, History, Touch};
 use crate::log::{Log, Recorded, Waited};
 use crate::order::{Order, Placed};
-use crate::rules::{self, Pair};
+use crate::rules::{self, Doubt, Pair};
 use crate::talk::Talk;
 
 /// The host's accesses are numbered from here, streams' operations below.
@@ -54,16 +55,6 @@ enum What {
     Forget(std::ops::Range<u64>),
 }
 
-/// An actor and what is needed to judge it.
-#[derive(Debug)]
-struct Known {
-    actor: Actor,
-    kind: Option<StreamKind>,
-    host_function: bool,
-    /// It may have to wait for the host.
-    may_wait_for_host: bool,
-}
-
 /// The checker. It keeps what later records can still conflict with.
 #[derive(Debug)]
 pub struct Check {
@@ -84,6 +75,8 @@ pub struct Check {
     /// Where graphs were launched whose nodes are still put in.
     launches: FxHashMap<Operation, Site>,
     conflicts: Vec<Conflict>,
+    /// Conflicts of which only later records will tell what they break.
+    doubts: Vec<(usize, Doubt)>,
     /// By rule and the places of both sides: where the conflict stands in the list.
     seen: FxHashMap<(Rule, Site, Site), usize>,
     host_accesses: u64,
@@ -111,6 +104,7 @@ impl Default for Check {
             destroyed: Vec::new(),
             launches: FxHashMap::default(),
             conflicts: Vec::new(),
+            doubts: Vec::new(),
             seen: FxHashMap::default(),
             host_accesses: 0,
             taken: 0,
@@ -202,7 +196,10 @@ impl Check {
             }
             Call::NameSite { .. } | Call::NameObject { .. } | Call::PlaceSite { .. } | Call::NotReady(_) => {}
             // What launches touch is put in before (`Launches`).
-            Call::NameKernel { .. } | Call::NameLaunch { .. } | Call::ReachOfLaunch { .. } => {}
+            Call::NameKernel { .. }
+            | Call::NameLaunch { .. }
+            | Call::NameLaunchLike { .. }
+            | Call::ReachOfLaunch { .. } => {}
         }
         self.settle();
     }
@@ -217,6 +214,11 @@ impl Check {
             }
         }
         self.settle();
+        for (at, Doubt { event, strand, otherwise: (rule, hints) }) in self.doubts {
+            if let Some(conflict) = self.conflicts.get_mut(at).filter(|_| !self.log.may_mean(event, strand)) {
+                (conflict.rule, conflict.hints) = (rule, hints);
+            }
+        }
         (self.conflicts, self.coverage)
     }
 
@@ -257,12 +259,14 @@ impl Check {
         let actor = Actor { graph, ..caller.actor(Some(stream), name) };
         let kind = self.kinds.get(&stream).copied();
         let host_function = matches!(work, Work::HostFunction { .. });
-        self.actors.insert(operation, Known { actor, kind, host_function, may_wait_for_host: false });
         let done = match work {
             Work::Copy { copied, .. } => completion(*copied),
             Work::Fill { done: true, .. } => Completion::Done,
             _ => Completion::Submitted,
         };
+        let synchronous = matches!(work, Work::Copy { copied, .. } if !copied.asynchronous);
+        let staged = synchronous && done == Completion::SourceTaken;
+        self.actors.insert(operation, Known { actor, kind, host_function, staged, may_wait_for_host: false });
         if done == Completion::SourceTaken {
             self.take_source(caller, operation, placed, what);
         } else {
@@ -313,7 +317,8 @@ impl Check {
         self.host_accesses += 1;
         let number = HOST + self.host_accesses;
         let actor = caller.actor(None, Name::Other(name));
-        let known = Known { actor, kind: None, host_function: false, may_wait_for_host: false };
+        let known =
+            Known { actor, kind: None, host_function: false, staged: false, may_wait_for_host: false };
         self.actors.insert(number, known);
         number
     }
@@ -428,8 +433,10 @@ impl Check {
             kinds: [earlier.kind, later.kind],
             host_function: earlier.host_function || later.host_function,
         };
-        let (rule, hints) = rules::judge(&pair, &self.log);
+        let ((rule, hints), doubt) = rules::judge(&pair, &self.log);
+        let staged = earlier.staged;
         let (earlier, later) = (earlier.actor.clone(), later.actor.clone());
+        let before = self.conflicts.len();
         self.say(Conflict {
             rule,
             earlier: (earlier, clash.earlier.deed),
@@ -438,8 +445,12 @@ impl Check {
             bytes: clash.bytes,
             certainty,
             hints,
+            staged,
             times: 1,
         });
+        if self.conflicts.len() > before {
+            self.doubts.extend(doubt.map(|doubt| (before, doubt)));
+        }
     }
 
     /// A call that breaks a rule by itself.
@@ -453,6 +464,7 @@ impl Check {
             bytes: 0,
             certainty: Certainty::Known,
             hints,
+            staged: false,
             times: 1,
         });
     }
@@ -484,34 +496,5 @@ impl Check {
             self.destroyed.drain(..).for_each(|event| self.log.forget_event(event));
         }
         self.sweep_at = SWEEP.max(2 * self.history.len().max(self.actors.len()));
-    }
-}
-
-/// Names that were met, each once.
-#[derive(Debug, Default)]
-struct Names(FxHashSet<Rc<str>>);
-
-impl Names {
-    fn get(&mut self, name: &str) -> Rc<str> {
-        if let Some(known) = self.0.get(name) {
-            return known.clone();
-        }
-        let name: Rc<str> = name.into();
-        self.0.insert(name.clone());
-        name
-    }
-}
-
-/// Who called, and where.
-#[derive(Debug, Clone, Copy)]
-struct Caller {
-    thread: u32,
-    site: Site,
-    record: u64,
-}
-
-impl Caller {
-    fn actor(self, stream: Option<u64>, name: Name) -> Actor {
-        Actor { stream, thread: self.thread, site: self.site, record: self.record, name, graph: None }
     }
 }

@@ -153,6 +153,9 @@ pub struct Conflict {
     pub certainty: Certainty,
     /// What stands between the two that looks like order and is none: a place and what is to be seen there.
     pub hints: Vec<(Site, String)>,
+    /// Whether the earlier one is a copy from pageable memory to the default stream's device memory, which goes on when
+    /// the call has returned.
+    pub staged: bool,
     /// How often it was met.
     pub times: u64,
 }

@@ -104,7 +104,8 @@ impl<'a> Launches<'a> {
             Call::ReachOfLaunch { launch, accesses } => {
                 self.known.insert(*launch, Some(accesses.as_slice().into()));
             }
-            Call::NameLaunch { shape, .. } => {
+            Call::NameLaunch { launch, .. } | Call::NameLaunchLike { launch, .. } => {
+                let Some(shape) = self.shapes.get(launch) else { return };
                 let pointers = self.kernels.get(&shape.kernel).map(|it| it.pointers(shape, &self.memory));
                 pointers.into_iter().flatten().for_each(|(address, _)| self.borders.add(address));
             }
@@ -119,9 +120,10 @@ impl<'a> Launches<'a> {
     pub fn begin(&mut self) {
         self.memory = Extents::default();
         self.kernels.clear();
+        self.shapes.clear();
     }
 
-    /// Memory and kernels.
+    /// Memory, kernels and launches.
     fn meet(&mut self, call: &Call) {
         match call {
             Call::Allocate { address, bytes, .. }
@@ -132,6 +134,14 @@ impl<'a> Launches<'a> {
             Call::NameKernel { kernel, name, parameters } => {
                 self.kernels.insert(*kernel, Kernel::new(name.clone(), parameters.clone()));
             }
+            Call::NameLaunch { launch, shape } => {
+                self.shapes.insert(*launch, shape.clone());
+            }
+            Call::NameLaunchLike { launch, like, words } => {
+                if let Some(shape) = self.shapes.get(like).map(|like| like.with_words(words)) {
+                    self.shapes.insert(*launch, shape);
+                }
+            }
             _ => {}
         }
     }
@@ -140,19 +150,11 @@ impl<'a> Launches<'a> {
     #[must_use]
     pub fn expand(&mut self, mut record: Record) -> Record {
         self.meet(&record.call);
-        match &mut record.call {
-            Call::NameLaunch { launch, shape } => {
-                self.shapes.insert(*launch, shape.clone());
+        if let Call::Submit { work, .. } | Call::SubmitNode { work, .. } = &mut record.call {
+            self.launches += u64::from(matches!(work, Work::Launch { .. } | Work::Kernel { .. }));
+            if let Work::Launch { launch } = work {
+                *work = self.kernel(*launch);
             }
-            Call::Submit { work, .. } | Call::SubmitNode { work, .. } => match work {
-                Work::Launch { launch } => {
-                    self.launches += 1;
-                    *work = self.kernel(*launch);
-                }
-                Work::Kernel { .. } => self.launches += 1,
-                _ => {}
-            },
-            _ => {}
         }
         record
     }

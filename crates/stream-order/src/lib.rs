@@ -6,6 +6,7 @@
 //!
 //! [`Check`] takes the records of a trace one by one and keeps only what later records can still conflict with.
 
+mod actors;
 mod arguments;
 mod check;
 mod clock;

@@ -36,6 +36,8 @@ pub(crate) struct Waited {
 pub(crate) struct Log {
     records: FxHashMap<u64, VecDeque<Recorded>>,
     waits: FxHashMap<u64, VecDeque<Waited>>,
+    /// Where events were recorded later that something waited for before.
+    too_late: FxHashMap<u64, Vec<Strand>>,
 }
 
 fn push<T>(queue: &mut VecDeque<T>, value: T) {
@@ -47,10 +49,18 @@ fn push<T>(queue: &mut VecDeque<T>, value: T) {
 
 impl Log {
     pub(crate) fn record(&mut self, event: u64, record: Recorded) {
+        if let Some(strands) = self.too_late.get_mut(&event)
+            && !strands.contains(&record.strand)
+        {
+            strands.push(record.strand);
+        }
         push(self.records.entry(event).or_default(), record);
     }
 
     pub(crate) fn wait(&mut self, stream: u64, wait: Waited) {
+        if wait.record.is_none() {
+            self.too_late.entry(wait.event).or_default();
+        }
         push(self.waits.entry(stream).or_default(), wait);
     }
 
@@ -60,6 +70,12 @@ impl Log {
 
     pub(crate) fn forget_event(&mut self, event: u64) {
         self.records.remove(&event);
+    }
+
+    /// Whether an event that something waited for too early was meant for an operation of this strand: it was never
+    /// recorded, or there among other places.
+    pub(crate) fn may_mean(&self, event: u64, strand: Strand) -> bool {
+        self.too_late.get(&event).is_none_or(|strands| strands.is_empty() || strands.contains(&strand))
     }
 
     /// Waits of a stream before an operation, the most recent first.

@@ -4,7 +4,7 @@ use standstill_findings::{Finding, Known, Outcome, PlatformRow, Rule, Severity, 
 use standstill_trace::Site;
 
 use crate::conflict::{Certainty, Conflict, Deed, Name};
-use crate::words::Words;
+use crate::words::{Words, stream_name};
 
 /// A line of the program's source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,9 +39,13 @@ fn finding(conflict: &Conflict, places: &dyn Places) -> Finding {
     let kernel = kernel.unwrap_or_default();
     let words = Words { places };
     let mut finding = Finding::new(conflict.rule, kernel, words.message(conflict));
-    finding.known = Known::Observed;
     finding.help = help(conflict, places);
-    finding.platforms = PlatformRow::everywhere(Outcome::WrongResult);
+    finding.platforms = PlatformRow::everywhere(Outcome::MayBeWrong);
+    if is_pair(conflict) {
+        finding.assumes.push("host code makes these calls in this order".to_owned());
+    } else {
+        finding.known = Known::Observed;
+    }
     let mut add = |site, label: String, primary| {
         let Some(Place { file, line }) = places.place(site) else { return };
         let span = Span { primary, ..Span::cause(file, line, 0, label) };
@@ -51,7 +55,7 @@ fn finding(conflict: &Conflict, places: &dyn Places) -> Finding {
         Rule::UncheckedAsyncError => {
             ("its error surfaces here".to_owned(), "the launch that was refused".to_owned())
         }
-        Rule::HostCallback if conflict.bytes == 0 => ("called in a host function".to_owned(), String::new()),
+        Rule::HostCallback if !is_pair(conflict) => ("called in a host function".to_owned(), String::new()),
         _ => (words.label(later, *second), words.label(earlier, *first)),
     };
     let (earlier_site, later_site) = conflict.sites();
@@ -89,10 +93,24 @@ fn finding(conflict: &Conflict, places: &dyn Places) -> Finding {
     if conflict.times > 1 {
         finding.notes.push(format!("met {} times", conflict.times));
     }
-    if conflict.rule != Rule::UncheckedAsyncError {
-        finding.notes.push("decided from the order of the calls, whatever numbers this run gave".to_owned());
+    if is_pair(conflict) {
+        if conflict.staged {
+            finding.notes.push(STAGING.to_owned());
+        }
+        let decided = "decided from the order of the calls, whatever numbers this run gave: every run that makes \
+                       these calls shows it";
+        finding.notes.push(decided.to_owned());
     }
     finding
+}
+
+/// What a copy from pageable memory leaves undone (CUDA Runtime API, «API synchronization behavior»).
+const STAGING: &str = "a copy from pageable memory returns when its source is in a staging buffer: the transfer from \
+                       there runs on in the stream, here the default stream";
+
+/// Whether the conflict is of two operations, and not a call that breaks a rule by itself.
+fn is_pair(conflict: &Conflict) -> bool {
+    conflict.bytes > 0 || !matches!(conflict.rule, Rule::HostCallback | Rule::UncheckedAsyncError)
 }
 
 fn bytes(count: u64) -> String {
@@ -126,9 +144,12 @@ fn help(conflict: &Conflict, places: &dyn Places) -> String {
             format!("give the memory back behind its last use{last}")
         }
         (_, Some(from), Some(to)) => {
-            format!("record an event on stream {from}{after} and let stream {to} wait for it{before}")
+            let (from, to) = (stream_name(from), stream_name(to));
+            format!("record an event on {from}{after} and let {to} wait for it{before}")
         }
-        (_, Some(from), None) => format!("synchronise stream {from} (or an event recorded{after}){before}"),
+        (_, Some(from), None) => {
+            format!("synchronise {} (or an event recorded{after}){before}", stream_name(from))
+        }
         (_, None, _) => format!("let the host finish{before}"),
     }
 }

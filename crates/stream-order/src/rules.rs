@@ -3,9 +3,10 @@
 use standstill_findings::Rule;
 use standstill_trace::{Operation, Site, StreamKind};
 
+use crate::clock::Strand;
 use crate::conflict::{Actor, Deed};
 use crate::history::Clash;
-use crate::log::Log;
+use crate::log::{Log, Waited};
 
 /// What is known of both sides of a clash.
 pub(crate) struct Pair<'a> {
@@ -22,7 +23,34 @@ pub(crate) struct Pair<'a> {
 /// The rule and its hints.
 pub(crate) type Verdict = (Rule, Vec<(Site, String)>);
 
-pub(crate) fn judge(pair: &Pair<'_>, log: &Log) -> Verdict {
+/// What holds where a wait turns out to have been meant for something else.
+#[derive(Debug)]
+pub(crate) struct Doubt {
+    /// The event that was not recorded when it was waited for.
+    pub(crate) event: u64,
+    /// Where its record was missing.
+    pub(crate) strand: Strand,
+    pub(crate) otherwise: Verdict,
+}
+
+pub(crate) fn judge(pair: &Pair<'_>, log: &Log) -> (Verdict, Option<Doubt>) {
+    let verdict = verdict(pair, log, true);
+    let unrecorded = || pair.later.stream.and_then(|stream| unrecorded(stream, pair, log));
+    let doubt = (verdict.0 == Rule::WaitUnrecorded).then(unrecorded).flatten().map(|wait| Doubt {
+        event: wait.event,
+        strand: pair.clash.earlier.strand,
+        otherwise: self::verdict(pair, log, false),
+    });
+    (verdict, doubt)
+}
+
+/// The most recent wait for an event without a record.
+fn unrecorded<'a>(stream: u64, pair: &Pair<'_>, log: &'a Log) -> Option<&'a Waited> {
+    log.waits(stream, pair.operation).find(|wait| wait.record.is_none())
+}
+
+/// `first_use`: waits for events that have no record yet count.
+fn verdict(pair: &Pair<'_>, log: &Log, first_use: bool) -> Verdict {
     let deeds = (pair.clash.earlier.deed, pair.clash.later.deed);
     match deeds {
         (Deed::Begin, _) => return (Rule::AllocOrder, vec![]),
@@ -43,7 +71,7 @@ pub(crate) fn judge(pair: &Pair<'_>, log: &Log) -> Verdict {
     }
     let reads = |deed| matches!(deed, Deed::Read | Deed::May | Deed::MayRead);
     let needs_data = !reads(deeds.0);
-    if needs_data && let Some(verdict) = event(pair, log) {
+    if needs_data && let Some(verdict) = event(pair, log, first_use) {
         return verdict;
     }
     let default =
@@ -58,11 +86,14 @@ pub(crate) fn judge(pair: &Pair<'_>, log: &Log) -> Verdict {
 }
 
 /// A wait of the later stream that was meant to give the order.
-fn event(pair: &Pair<'_>, log: &Log) -> Option<Verdict> {
+fn event(pair: &Pair<'_>, log: &Log, first_use: bool) -> Option<Verdict> {
     let stream = pair.later.stream?;
     let earlier = pair.clash.earlier;
     for wait in log.waits(stream, pair.operation) {
         let Some(record) = wait.record else {
+            if !first_use {
+                continue;
+            }
             let hint = "this event was never recorded: the wait passes at once".to_owned();
             return Some((Rule::WaitUnrecorded, vec![(wait.site, hint)]));
         };
@@ -96,8 +127,7 @@ fn event(pair: &Pair<'_>, log: &Log) -> Option<Verdict> {
 fn covering_wait(pair: &Pair<'_>, log: &Log) -> Vec<(Site, String)> {
     let Some(stream) = pair.later.stream else { return vec![] };
     let wait = log.waits(stream, pair.operation).next();
-    let hint = |wait: &crate::log::Waited| {
-        (wait.site, "the event that is waited for here does not cover the reader".to_owned())
-    };
+    let hint =
+        |wait: &Waited| (wait.site, "the event that is waited for here does not cover the reader".to_owned());
     wait.map(hint).into_iter().collect()
 }

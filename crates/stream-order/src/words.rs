@@ -18,6 +18,11 @@ fn verb(deed: Deed) -> &'static str {
     }
 }
 
+/// How a stream is called.
+pub(crate) fn stream_name(stream: u64) -> String {
+    if stream == 0 { "the default stream".to_owned() } else { format!("stream {stream}") }
+}
+
 /// Words about actors.
 pub(crate) struct Words<'a> {
     pub(crate) places: &'a dyn Places,
@@ -34,8 +39,7 @@ impl Words<'_> {
     fn who(&self, actor: &Actor) -> String {
         let name = self.name(actor);
         match actor.stream {
-            Some(0) => format!("the {name} on the default stream"),
-            Some(stream) => format!("the {} on stream {stream}", name),
+            Some(stream) => format!("the {name} on {}", stream_name(stream)),
             None => name,
         }
     }
