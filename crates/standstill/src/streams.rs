@@ -3,15 +3,16 @@
 mod dump;
 mod places;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
+use serde_json::json;
 use standstill_findings::{Coverage, Finding, NotUnderstood, Timeline};
 use standstill_report::{Input, InputError, Report, merge};
-use standstill_stream_order::{Check, Drawing, Launches, NoReach, Reach, findings};
+use standstill_stream_order::{Check, Drawing, Launches, NoReach, Places, Reach, findings};
 use standstill_trace::{Access, Call, Damage, Reader, Record, Writer};
 
-use crate::args::{OutputArgs, VerdictArgs};
+use crate::args::{Format, OutputArgs, VerdictArgs};
 use crate::check::{command_line, is_allowed};
 use crate::disk::DiskSources;
 use crate::exit;
@@ -29,7 +30,7 @@ pub(crate) struct StreamsArgs {
     /// Traces that `standstill run --trace FILE` has written
     #[arg(required = true, value_name = "TRACE")]
     files: Vec<PathBuf>,
-    /// Show the records, a line each, and judge nothing
+    /// Show the records, a line each, and judge nothing; with `--format json` as one object
     #[arg(long)]
     dump: bool,
 
@@ -129,7 +130,7 @@ pub(crate) fn with_places_of(mut bytes: Vec<u8>, judged: &Judged) -> Vec<u8> {
 /// Judges the traces and writes the report; gives the exit code.
 pub(crate) fn streams(arguments: &StreamsArgs) -> u8 {
     if arguments.dump {
-        return dump_all(&arguments.files);
+        return dump_all(&arguments.files, arguments.output.format);
     }
     let allowed = arguments.verdict.allowed();
     let sources = DiskSources::default();
@@ -192,30 +193,65 @@ pub(crate) fn unknown_bytes(file: &str, count: u64) -> Option<NotUnderstood> {
     (count > 0).then(|| NotUnderstood { file: file.to_owned(), line: 0, what, count })
 }
 
-fn dump_all(files: &[PathBuf]) -> u8 {
+fn dump_all(files: &[PathBuf], format: Format) -> u8 {
     let mut exit = 0;
     for path in files {
-        if let Err(message) = dump_file(path) {
-            output::fail(&format!("{}: {message}", path.display()));
+        let dumped = std::fs::read(path).map_err(|error| error.to_string());
+        let shown = path.display().to_string();
+        let dumped = dumped.and_then(|bytes| match format {
+            Format::Json => dump_json(&bytes, &shown),
+            _ => dump_text(&bytes),
+        });
+        if let Err(message) = dumped {
+            output::fail(&format!("{shown}: {message}"));
             exit = exit::BAD_INPUT;
         }
     }
     exit
 }
 
-fn dump_file(path: &Path) -> Result<(), String> {
-    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
-    let (mut places, mut records, mut damage) = (KnownPlaces::default(), Vec::new(), None);
-    for record in Reader::new(&bytes).map_err(|damage| damage.to_string())? {
+/// All places of a trace: they stand behind what they are about.
+fn places_of(bytes: &[u8]) -> Result<KnownPlaces, String> {
+    let mut places = KnownPlaces::default();
+    let records = Reader::new(bytes).map_err(|damage| damage.to_string())?;
+    records.map_while(Result::ok).for_each(|record| places.take(&record));
+    Ok(places)
+}
+
+fn dump_text(bytes: &[u8]) -> Result<(), String> {
+    let places = places_of(bytes)?;
+    dump_each(bytes, |record| dump::line(record, &places))?.map_or(Ok(()), Err)
+}
+
+/// One object: `records` has a record in each line, as the trace has it and with its place in the source.
+fn dump_json(bytes: &[u8], path: &str) -> Result<(), String> {
+    let places = places_of(bytes)?;
+    print(&format!("{{\"version\": 1, \"trace\": {}, \"records\": [\n", json!(path)));
+    let mut first = true;
+    let damage = dump_each(bytes, |record| {
+        let place = places.place(record.site).map(|it| json!({"file": it.file, "line": it.line}));
+        let record =
+            json!({"thread": record.thread, "site": record.site, "place": place, "call": record.call});
+        let begin = if std::mem::take(&mut first) { "" } else { ",\n" };
+        format!("{begin}{record}")
+    })?;
+    print(&format!("\n], \"damage\": {}}}\n", json!(damage)));
+    damage.map_or(Ok(()), Err)
+}
+
+/// Prints the text of every record, and gives why the trace cannot be read further.
+fn dump_each(bytes: &[u8], mut text: impl FnMut(&Record) -> String) -> Result<Option<String>, String> {
+    const PIECE: usize = 64 << 10;
+    let (mut piece, mut damage) = (String::new(), None);
+    for record in Reader::new(bytes).map_err(|damage| damage.to_string())? {
         match record {
-            Ok(record) => {
-                // Places stand behind what they are about.
-                places.take(&record);
-                records.push(record);
-            }
+            Ok(record) => piece.push_str(&text(&record)),
             Err(found) => damage = Some(found.to_string()),
         }
+        if piece.len() > PIECE {
+            print(&std::mem::take(&mut piece));
+        }
     }
-    print(&records.iter().map(|record| dump::line(record, &places)).collect::<String>());
-    damage.map_or(Ok(()), Err)
+    print(&piece);
+    Ok(damage)
 }

@@ -109,6 +109,12 @@ fn a_trace_is_judged_again_without_the_program() {
         .prints("has touched")
         .prints(at.trim_end_matches(':'));
 
+    let dumped = place.run(&["streams", "--dump", "--format", "json", "t"]).exits(0).out();
+    let dumped: serde_json::Value = serde_json::from_str(&dumped).unwrap();
+    let records = dumped["records"].as_array().unwrap();
+    let kernel = records.iter().find(|record| !record["call"]["Submit"]["work"]["Kernel"].is_null()).unwrap();
+    assert!(kernel["place"]["line"].as_u64() > Some(0) && dumped["damage"].is_null(), "{kernel}");
+
     place.run(&["streams", "--html", "t.html", "t"]).exits(1);
     let page = std::fs::read_to_string(place.path("t.html")).unwrap();
     assert!(page.contains("<a href=\"#f1\">E0301</a>") && page.contains(">no order</text>"), "{page}");

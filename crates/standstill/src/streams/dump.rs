@@ -21,6 +21,9 @@ fn call(call: &Call) -> Option<String> {
             let LaunchShape { kernel, grid, block, arguments, .. } = shape;
             format!("launch {launch} is of kernel {kernel}: {grid:?} x {block:?}, {} bytes", arguments.len())
         }
+        Call::NameLaunchLike { launch, like, words } => {
+            format!("launch {launch} is launch {like} with {} other words", words.len())
+        }
         Call::ReachOfLaunch { launch, accesses } => format!("launch {launch} touches: {}", all(accesses)),
         Call::CreateStream { stream, kind } => format!("create stream {stream} ({kind:?})"),
         Call::DestroyStream { stream } => format!("destroy stream {stream}"),
