@@ -1,5 +1,6 @@
 //! Seconds of the three launches of `benches/software-gpu/kernels.cu`, whose PTX stands beside this file: without looking
-//! for races, and with.
+//! for races, and with. Words after `--` say which launches, and `plain` or `races` which of the two; a number says how
+//! often each runs.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench tells what it measured")]
 
 #[path = "../tests/common/mod.rs"]
@@ -35,12 +36,18 @@ fn main() {
         ("histogram", [4096, 1, 1], [256, 1, 1], &[input, result]),
     ];
     let asked: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let runs: usize = asked.iter().find_map(|word| word.parse().ok()).unwrap_or(9).max(1);
+    let wanted = |name: &str, among: &[&str]| {
+        let mut named = asked.iter().filter(|word| among.contains(&word.as_str())).peekable();
+        named.peek().is_none() || named.any(|word| word == name)
+    };
+    let names = launches.map(|(name, ..)| name);
     for (name, grid, block, parameters) in launches {
-        if !asked.is_empty() && !asked.iter().any(|asked| asked == name) {
-            continue;
-        }
         for races in [false, true] {
-            let mut times: Vec<(f64, f64)> = (0..9)
+            if !wanted(name, &names) || !wanted(if races { "races" } else { "plain" }, &["plain", "races"]) {
+                continue;
+            }
+            let mut times: Vec<(f64, f64)> = (0..runs)
                 .map(|_| {
                     memory.fill(result, &[0], 1024).unwrap();
                     let mut request = LaunchRequest::new(case.module.kernel(name).unwrap(), 1, 1);
@@ -55,7 +62,7 @@ fn main() {
                 })
                 .collect();
             times.sort_by(|one, two| one.0.total_cmp(&two.0));
-            let [(best, elapsed), (median, _)] = [times[0], times[4]];
+            let [(best, elapsed), (median, _)] = [times[0], times[runs / 2]];
             let looks = if races { "races" } else { "" };
             println!(
                 "{name:10} {looks:6} {best:.4} s of processor ({elapsed:.4} s elapsed), median {median:.4} s"
