@@ -9,6 +9,7 @@ pub(crate) mod calls;
 pub(crate) mod collective;
 pub(crate) mod copy;
 pub(crate) mod core;
+pub(crate) mod flow;
 pub(crate) mod general;
 mod groups;
 pub(crate) mod matrix;

@@ -139,7 +139,7 @@ impl Grid {
 
     /// What was executed so far.
     pub fn statistics(&self) -> Statistics {
-        let running = self.slots.iter().flatten().flat_map(|block| &block.warps).map(|warp| warp.work);
+        let running = self.slots.iter().flatten().flat_map(|block| &block.warps).map(|warp| warp.flow.work);
         Statistics {
             lane_instructions: self.work + running.sum::<u64>(),
             warp_instructions: self.shared.clock,
@@ -189,8 +189,10 @@ impl Grid {
             self.slots.iter().zip(0..).filter_map(|(block, slot)| Some((block.as_ref()?, slot)))
         {
             for (warp, index) in block.warps.iter().zip(0..) {
-                for (group, at) in warp.groups.iter().zip(0..).filter(|(group, _)| group.state.is_ready()) {
-                    let code = warp.frames.get(group.frame as usize).map(|frame| &frame.code.0);
+                for (group, at) in
+                    warp.flow.groups.iter().zip(0..).filter(|(group, _)| group.state.is_ready())
+                {
+                    let code = warp.flow.frames.get(group.frame as usize).map(|frame| &frame.code.0);
                     let function = code.map_or(0, |code| code.function.id.0);
                     choices.push(Choice {
                         block: block.place.index,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use standstill_kernel_ir::{Arithmetic, BlockId, Function, FunctionId, InstructionId, Op, Special, Type};
 
 use crate::exec::core::{Core, Step};
+use crate::grid::block::BARRIERS;
 
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;
@@ -231,6 +232,12 @@ pub(crate) struct Code {
 }
 
 impl Code {
+    /// The number of the barrier at a place that all threads of the block wait at, and that gives nothing.
+    #[inline(always)]
+    pub(crate) fn whole_barrier(&self, pc: u32) -> Option<u32> {
+        self.ops.get(pc as usize).map(|op| op.d.0).filter(|&id| (id as usize) < BARRIERS)
+    }
+
     /// The position of one of its operations.
     pub(crate) fn position(&self, op: &Micro) -> usize {
         std::ptr::from_ref(op).addr().wrapping_sub(self.ops.as_ptr().addr()) / size_of::<Micro>()

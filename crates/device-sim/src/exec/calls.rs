@@ -6,8 +6,9 @@ use smallvec::SmallVec;
 use standstill_kernel_ir::FunctionId;
 
 use super::core::{Core, lanes};
+use super::flow::{Flow, Running};
 use super::printf;
-use super::warp::{Group, State, Warp};
+use super::warp::State;
 use crate::address;
 use crate::decode::code::{Builtin, Call, Code, LANES, Place, Row64, Target};
 use crate::fault::FaultKind;
@@ -20,9 +21,9 @@ type Passed = SmallVec<[(Place, Row64, Mark); 8]>;
 
 /// Enters a function; gives its first position, or `None` for one that the device provides.
 pub(super) fn call(
-    warp: &mut Warp,
+    flow: &mut Flow,
     core: &mut Core<'_>,
-    group: &mut Group,
+    group: &mut Running,
     code: &Arc<Code>,
     index: u32,
     pc: u32,
@@ -42,7 +43,7 @@ pub(super) fn call(
                 .filter(|&lane| core.read(*place, lane) == target)
                 .fold(0u32, |same, lane| same | 1 << lane);
             if same != core.mask {
-                warp.groups.push(group.part(core.mask & !same, pc, State::Ready));
+                flow.add(group.part(core.mask & !same, pc, State::Ready));
                 (group.mask, core.mask) = (same, same);
             }
             let index = target.wrapping_sub(address::FUNCTIONS) / address::FUNCTION_STEP;
@@ -55,11 +56,11 @@ pub(super) fn call(
     let Some(entered) = core.kernel.code(callee) else {
         return Err((FaultKind::InvalidCall(format!("function {}", callee.0)), first));
     };
-    let Some(frame) = warp.frame(group.frame, pc, index, entered) else {
+    let Some(frame) = flow.frame(group.frame, pc, index, entered) else {
         return Err((FaultKind::StackOverflow, first));
     };
     let passed = collect(core, &site.arguments, &entered.parameters);
-    let Some(known) = warp.frames.get(frame as usize) else { return Err((FaultKind::StackOverflow, first)) };
+    let Some(known) = flow.frames.get(frame as usize) else { return Err((FaultKind::StackOverflow, first)) };
     core.registers.reserve(known.base + entered.frame);
     if !core.local.reserve(known.local_base.saturating_add(entered.local_bytes) as usize) {
         return Err((FaultKind::StackOverflow, first));
@@ -73,17 +74,17 @@ pub(super) fn call(
 }
 
 /// Leaves a function; gives the position in the caller, or `None` at the end of the kernel.
-pub(super) fn leave(warp: &mut Warp, core: &mut Core<'_>, group: &mut Group) -> Option<u32> {
-    let frame = warp.frames.get(group.frame as usize)?;
-    let caller = warp.frames.get(frame.caller? as usize)?;
+pub(super) fn leave(flow: &mut Flow, core: &mut Core<'_>, group: &mut Running) -> Option<u32> {
+    let frame = flow.frames.get(group.frame as usize)?;
+    let caller = flow.frames.get(frame.caller? as usize)?;
     let (frame, caller) = (frame.clone(), caller.clone());
     let results = caller.code.0.calls.get(frame.call as usize).map_or(&[][..], |site| &site.results);
     let passed = collect(core, &frame.code.0.results, results);
     (core.base, core.local_base) = (caller.base, caller.local_base);
-    core.code = core.kernel.code(caller.code.0.function.id)?;
+    core.code = core.kernel.code(caller.function)?;
     let left = std::mem::replace(&mut group.frame, frame.caller?);
     deliver(core, passed);
-    warp.forget(left);
+    flow.forget(left);
     Some(frame.back)
 }
 

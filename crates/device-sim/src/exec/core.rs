@@ -135,7 +135,7 @@ impl LocalMemory {
 /// What an operation acts on.
 pub(crate) struct Core<'a> {
     pub(crate) arch: pulp::Arch,
-    pub(crate) registers: Registers,
+    pub(crate) registers: &'a mut Registers,
     /// Where the running frame begins.
     pub(crate) base: Frame,
     /// Where its local memory begins.
@@ -148,16 +148,16 @@ pub(crate) struct Core<'a> {
     pub(crate) active: u32,
     /// Lanes that no longer live, or never did: what happens to their registers does not matter.
     pub(crate) spare: u32,
-    pub(crate) local: LocalMemory,
-    pub(crate) place: WarpPlace,
+    pub(crate) local: &'a mut LocalMemory,
+    pub(crate) place: &'a WarpPlace,
     pub(crate) grid: &'a mut GridShared,
     pub(crate) block: &'a BlockShared,
     pub(crate) fault: Option<(FaultKind, u32)>,
     /// Ticks since the turn began.
     pub(crate) ticks: u64,
-    pub(crate) spy: Spy,
+    pub(crate) spy: &'a mut Spy,
     /// What is doubtful of the registers.
-    pub(crate) marks: Marks,
+    pub(crate) marks: &'a mut Marks,
 }
 
 impl Core<'_> {

@@ -2,15 +2,21 @@
 
 use super::collective::mask_position;
 use super::core::{Core, lanes};
-use super::warp::{Group, PATIENCE, State, Warp};
+use super::flow::{Flow, PATIENCE};
+use super::warp::{Group, State};
 use crate::fault::FaultKind;
 
-impl Warp {
+impl Flow {
     /// The group that runs next: the one that is furthest behind, unless one has waited for long.
+    #[inline]
     pub(super) fn choose(&mut self) -> Option<usize> {
         if let [only] = self.groups.as_slice() {
             return only.state.is_ready().then_some(0);
         }
+        self.choose_among()
+    }
+
+    fn choose_among(&mut self) -> Option<usize> {
         if self.random != 0 && self.groups.len() > 1 {
             self.random =
                 self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
@@ -105,19 +111,24 @@ impl Warp {
         }
     }
 
-    /// Whether a group of it can go on by itself, now or when it is no longer held up.
-    pub(super) fn may_move(&self) -> bool {
-        self.groups.iter().any(|group| matches!(group.state, State::Ready | State::Delayed(_)))
+    /// Whether a group beside the one that ran can go on by itself, now or when it is no longer held up.
+    pub(super) fn others_may_move(&mut self) -> bool {
+        self.others().iter().any(Group::may_move)
     }
 
     /// Lets groups come to their counted barrier when no other can come with them any more; true when there was one.
+    #[inline]
     pub(super) fn converge(&mut self) -> bool {
-        let converging = |group: &Group| matches!(group.state, State::Converging);
-        if !self.groups.iter().any(converging) || self.may_move() {
+        self.groups.iter().any(Group::is_converging) && self.come_together()
+    }
+
+    #[inline(never)]
+    fn come_together(&mut self) -> bool {
+        if self.groups.iter().any(Group::may_move) {
             return false;
         }
         let (together, rest): (Vec<Group>, Vec<Group>) =
-            std::mem::take(&mut self.groups).into_iter().partition(converging);
+            std::mem::take(&mut self.groups).into_iter().partition(Group::is_converging);
         self.groups = rest;
         for group in together {
             let arriving = |other: &&mut Group| matches!(other.state, State::Arriving);
@@ -130,9 +141,10 @@ impl Warp {
         true
     }
 
-    /// Makes the lanes of a group wait at an operation of the lanes that their masks name, and lets those go on
+    /// Makes the lanes of the group that ran wait at an operation of the lanes that their masks name, and lets those go on
     /// whose lanes are all there.
-    pub(super) fn collect(&mut self, core: &mut Core<'_>, group: Group) -> Result<(), (FaultKind, u32)> {
+    pub(super) fn collect(&mut self, core: &mut Core<'_>) -> Result<(), (FaultKind, u32)> {
+        let Some(group) = self.groups.pop() else { return Ok(()) };
         let code = core.code;
         let whole = code.ops.get(group.pc as usize).and_then(|op| code.operations.get(op.x as usize));
         let Some(whole) = whole else { return Ok(()) };
@@ -163,10 +175,15 @@ impl Warp {
     }
 
     /// Lets waiting lanes go on whose teams are complete.
+    #[inline]
     pub(crate) fn gather(&mut self) {
-        if !self.groups.iter().any(|group| matches!(group.state, State::AtCollective(_))) {
-            return;
+        if self.groups.iter().any(|group| matches!(group.state, State::AtCollective(_))) {
+            self.gather_teams();
         }
+    }
+
+    #[inline(never)]
+    fn gather_teams(&mut self) {
         let live = self.live;
         let waiting: Vec<(u32, u32, u32)> = self
             .groups
@@ -178,10 +195,10 @@ impl Warp {
             .collect();
         for (frame, pc, named) in waiting {
             let is_sync = self.is_sync(frame, pc);
-            let fits = |warp: &Warp, group: &Group| {
+            let fits = |flow: &Flow, group: &Group| {
                 matches!(group.state, State::AtCollective(other) if other == named)
                     && if is_sync {
-                        warp.is_sync(group.frame, group.pc)
+                        flow.is_sync(group.frame, group.pc)
                     } else {
                         (group.frame, group.pc) == (frame, pc)
                     }

@@ -6,7 +6,7 @@ use crate::decode::code::{LANES, Place, Plane};
 impl Warp {
     /// One lane's value of a register.
     pub(crate) fn value(&self, frame: u32, place: Place, lane: usize) -> u64 {
-        let Some(frame) = self.frames.get(frame as usize) else { return 0 };
+        let Some(frame) = self.flow.frames.get(frame as usize) else { return 0 };
         let code = &frame.code.0;
         let row = place.slot.row();
         let lane = lane % LANES;
@@ -30,7 +30,7 @@ impl Warp {
 
     /// Writes a register of a warp that does not run.
     pub(crate) fn set_value(&mut self, frame: u32, place: Place, lane: usize, value: u64) {
-        let Some(base) = self.frames.get(frame as usize).map(|frame| frame.base) else { return };
+        let Some(base) = self.flow.frames.get(frame as usize).map(|frame| frame.base) else { return };
         if !place.is_some() || place.slot.is_constant() {
             return;
         }

@@ -2,9 +2,11 @@
 
 use super::calls;
 use super::core::{Core, Step, lanes};
-use super::warp::{Group, PATIENCE, State, Warp};
+use super::flow::{Flow, PATIENCE, Running};
+use super::warp::{Group, State};
 use crate::decode::code::{Code, Kind, Micro, Slot};
 use crate::fault::FaultKind;
+use crate::hang::watch::Parked;
 use crate::preempt::{Cut, is_access};
 
 /// Why a group stopped.
@@ -14,7 +16,7 @@ pub(super) enum End {
     Barrier,
     Collective,
     Exit,
-    Parked,
+    Parked(Box<Parked>),
     /// Held up until a turn.
     Delayed(u64),
     Fault(FaultKind, u32),
@@ -23,24 +25,25 @@ pub(super) enum End {
 /// A group that has waited for long keeps its turn for this many ticks.
 const FORCED: u64 = 2_000;
 
-impl Warp {
-    /// Runs a group until something stops it.
+impl Flow {
+    /// Runs the last group until something stops it; gives where that was.
     pub(super) fn execute<const STEPS: bool, const WATCHED: bool>(
         &mut self,
         core: &mut Core<'_>,
-        group: &mut Group,
+        group: &mut Running,
         limit: u64,
-    ) -> End {
+    ) -> (End, u32) {
         if WATCHED {
             self.tell_met(core);
         }
         let mut code = core.code;
         let mut ops = code.ops.as_slice();
-        let mut pc = group.pc as usize;
+        let start = self.groups.last().map_or(0, |group| group.pc);
+        let mut pc = start as usize;
         let forced = !STEPS && self.ticks.saturating_sub(group.ran) > PATIENCE;
         let alone_until = core.ticks + if forced { FORCED } else { 0 };
         if self.watch.recheck {
-            self.recheck(core, group, group.pc);
+            self.recheck(core, group, start);
         }
         if let Some(op) = ops.get(pc)
             && op.kind == Kind::Join
@@ -50,8 +53,7 @@ impl Warp {
         let mut steps = 0;
         macro_rules! stop {
             ($end:expr) => {{
-                group.pc = pc as u32;
-                return $end;
+                return ($end, pc as u32);
             }};
         }
         loop {
@@ -179,7 +181,7 @@ impl Warp {
                         if let Some(preempt) = &mut core.grid.preempt {
                             other.priority = preempt.fork(group.priority);
                         }
-                        self.groups.push(other);
+                        self.add(other);
                         group.mask = mask;
                         core.mask = mask;
                         first
@@ -212,7 +214,7 @@ impl Warp {
                         // The rest comes to the same switch again by itself.
                         let mut other = group.part(core.mask & !same, pc as u32, State::Ready);
                         other.ran = self.ticks + core.ticks;
-                        self.groups.push(other);
+                        self.add(other);
                         group.mask = same;
                         core.mask = same;
                     }
@@ -223,13 +225,14 @@ impl Warp {
                     }
                 }
                 Kind::Join => {
+                    let frame = group.frame;
                     let first = |other: &Group| {
-                        other.state.is_ready() && (other.frame != group.frame || other.pc as usize <= pc)
+                        other.state.is_ready() && (other.frame != frame || other.pc as usize <= pc)
                     };
-                    if self.groups.is_empty()
+                    if self.groups.len() == 1
                         || (STEPS && self.apart)
                         || core.ticks < alone_until
-                        || !self.groups.iter().any(first)
+                        || !self.others().iter().any(first)
                     {
                         pc += 1;
                     } else {
@@ -269,7 +272,7 @@ impl Warp {
 
     /// What becomes of a group at an operation by the schedule.
     #[cold]
-    fn cut(&mut self, core: &mut Core<'_>, group: &mut Group, code: &Code, pc: usize) -> Cut {
+    fn cut(&mut self, core: &mut Core<'_>, group: &mut Running, code: &Code, pc: usize) -> Cut {
         // A loop that is looked at for waiting runs undisturbed, and a group that was held up here has had it.
         if core.spy.recording || !is_access(code, pc) || group.delayed_at.take() == Some(pc as u32) {
             return Cut::None;
@@ -280,10 +283,10 @@ impl Warp {
 
     /// Whether lanes of the warp may still come to the barrier that a group has come to: a warp comes to it as a
     /// whole, unless its code goes different ways. They are let go, and come first.
-    fn comes(&mut self, group: &Group, pc: usize) -> bool {
+    fn comes(&mut self, group: &Running, pc: usize) -> bool {
         let mut any = false;
         for other in
-            self.groups.iter_mut().filter(|other| other.frame == group.frame && other.pc as usize <= pc)
+            self.others().iter_mut().filter(|other| other.frame == group.frame && other.pc as usize <= pc)
         {
             if let State::Delayed(_) = other.state {
                 other.state = State::Ready;
@@ -300,7 +303,7 @@ impl Warp {
     fn delay(
         &mut self,
         core: &mut Core<'_>,
-        group: &mut Group,
+        group: &mut Running,
         pc: usize,
         lanes: u32,
         until: u64,
@@ -311,7 +314,7 @@ impl Warp {
         }
         let mut part = group.part(held, pc as u32, State::Delayed(until));
         part.delayed_at = Some(pc as u32);
-        self.groups.push(part);
+        self.add(part);
         self.delays = true;
         (group.mask, core.mask) = (rest, rest);
         None
@@ -321,7 +324,7 @@ impl Warp {
     fn tell_met(&mut self, core: &mut Core<'_>) {
         if let Some(race) = &mut core.grid.race {
             for mask in self.met.drain(..) {
-                race.lanes_met(self.place.block, self.place.warp, mask);
+                race.lanes_met(core.place.block, core.place.warp, mask);
             }
         }
     }
@@ -337,10 +340,12 @@ impl Warp {
 
     /// After a jump backward: is the group's time over, or does it wait?
     #[inline(always)]
-    fn turned(&mut self, core: &mut Core<'_>, group: &mut Group, head: u32, limit: u64) -> Option<End> {
+    fn turned(&mut self, core: &mut Core<'_>, group: &mut Running, head: u32, limit: u64) -> Option<End> {
         self.watch.turns += 1;
-        if self.watch.turns >= self.watch.next && self.look(core, group, head) {
-            return Some(End::Parked);
+        if self.watch.turns >= self.watch.next
+            && let Some(parked) = self.look(core, group, head)
+        {
+            return Some(End::Parked(parked));
         }
         (core.ticks >= limit).then_some(End::Time)
     }

@@ -82,6 +82,8 @@ pub(crate) struct Barrier {
     /// For reductions: threads whose predicate holds, and threads that have one.
     holds: u32,
     asked: u32,
+    /// Some operation there has operands, or gives a result.
+    asks: bool,
 }
 
 /// What came of a warp's coming to a barrier.
@@ -131,11 +133,17 @@ impl Block {
         self.live -= (lanes_before & !lanes_now).count_ones();
     }
 
+    /// All lanes of a warp have come together to a barrier that all threads of the block wait at, and that gives nothing;
+    /// true when it has opened.
+    pub(crate) fn arrive_together(&mut self, kernel: &Kernel, warp: usize, id: u32, mask: u32) -> bool {
+        self.count_arrived(warp, id, mask).is_some_and(|arrived| arrived >= self.live) && self.settle(kernel)
+    }
+
     /// Deals with the groups of a warp that have come to a barrier of the block.
     pub(crate) fn arrive(&mut self, kernel: &Kernel, warp: usize) -> Result<Arrivals, (FaultKind, u32)> {
         let mut others = Vec::new();
         let mut index = 0;
-        while let Some(group) = self.warps.get(warp).and_then(|warp| warp.groups.get(index)) {
+        while let Some(group) = self.warps.get(warp).and_then(|warp| warp.flow.groups.get(index)) {
             if !matches!(group.state, State::Arriving) {
                 index += 1;
                 continue;
@@ -166,25 +174,29 @@ impl Block {
 
     /// The number of the barrier at a place that all threads of the block wait at, and that gives nothing.
     fn whole_barrier(&self, warp: usize, frame: u32, pc: u32) -> Option<u32> {
-        let code = &self.warps.get(warp)?.frames.get(frame as usize)?.code.0;
-        code.ops.get(pc as usize).map(|op| op.d.0).filter(|&id| (id as usize) < BARRIERS)
+        self.warps.get(warp)?.flow.frames.get(frame as usize)?.code.0.whole_barrier(pc)
     }
 
     fn arrive_whole(&mut self, warp: usize, index: usize, id: u32) {
-        let Some(group) = self.warps.get_mut(warp).and_then(|warp| warp.groups.get_mut(index)) else {
+        let Some(group) = self.warps.get_mut(warp).and_then(|warp| warp.flow.groups.get_mut(index)) else {
             return;
         };
         group.state = State::AtBarrier(id);
         let mask = group.mask;
+        self.count_arrived(warp, id, mask);
+    }
+
+    /// Counts lanes that wait from now on until all threads of the block have come; gives how many that are.
+    fn count_arrived(&mut self, warp: usize, id: u32, mask: u32) -> Option<u32> {
         if let Some(meetings) = &mut self.meetings {
             meetings.push(Meeting::Arrived { id, warp: warp as u32, mask, waits: true });
         }
+        let barrier = self.barriers.get_mut(id as usize)?;
         self.reached |= 1 << id;
-        if let Some(barrier) = self.barriers.get_mut(id as usize) {
-            barrier.arrived += mask.count_ones();
-            barrier.asked += mask.count_ones();
-            barrier.expected = None;
-        }
+        barrier.arrived += mask.count_ones();
+        barrier.asked += mask.count_ones();
+        barrier.expected = None;
+        Some(barrier.arrived)
     }
 
     /// The operation at a place.
@@ -195,7 +207,7 @@ impl Block {
         frame: u32,
         pc: u32,
     ) -> Option<&'k Whole> {
-        let code = kernel.code(self.warps.get(warp)?.frames.get(frame as usize)?.code.0.function.id)?;
+        let code = kernel.code(self.warps.get(warp)?.flow.frames.get(frame as usize)?.code.0.function.id)?;
         code.operations.get(code.ops.get(pc as usize)?.x as usize)
     }
 
@@ -218,7 +230,7 @@ impl Block {
     }
 
     fn arrive_at(&mut self, warp: usize, index: usize, whole: &Whole, kind: BarrierKind, named: &Named) {
-        let Some(group) = self.warps.get(warp).and_then(|warp| warp.groups.get(index)) else { return };
+        let Some(group) = self.warps.get(warp).and_then(|warp| warp.flow.groups.get(index)) else { return };
         let (frame, mask) = (group.frame, group.mask);
         let mut holds = 0;
         if whole.source(2).is_some() {
@@ -235,9 +247,10 @@ impl Block {
         // A counted barrier counts whole warps, whoever of them comes (measured on an H200).
         barrier.arrived += if named.count.is_some() { 32 } else { mask.count_ones() };
         barrier.expected = named.count;
+        barrier.asks = true;
         barrier.holds += holds;
         barrier.asked += mask.count_ones();
-        if let Some(group) = self.warps.get_mut(warp).and_then(|warp| warp.groups.get_mut(index)) {
+        if let Some(group) = self.warps.get_mut(warp).and_then(|warp| warp.flow.groups.get_mut(index)) {
             match kind {
                 BarrierKind::Sync => group.state = State::AtBarrier(named.id as u32),
                 BarrierKind::Arrive => {
@@ -269,40 +282,45 @@ impl Block {
     }
 
     fn open(&mut self, kernel: &Kernel, id: u32, barrier: Barrier) {
-        let mut all = Vec::new();
+        if barrier.asks {
+            self.answer(kernel, id, barrier);
+        }
+        let mut waiting = Vec::new();
+        for (warp, index) in self.warps.iter_mut().zip(0..) {
+            for group in &mut warp.flow.groups {
+                if matches!(group.state, State::AtBarrier(other) if other == id) {
+                    group.state = State::Ready;
+                    group.pc += 1;
+                    if self.meetings.is_some() {
+                        waiting.push((index, group.mask));
+                    }
+                }
+            }
+        }
+        if let Some(meetings) = &mut self.meetings {
+            meetings.push(Meeting::Opened { id, whole: barrier.expected.is_none(), waiting });
+        }
+    }
+
+    /// Gives those that wait at a barrier what it gives.
+    fn answer(&mut self, kernel: &Kernel, id: u32, barrier: Barrier) {
         for index in 0..self.warps.len() {
             let mut at = 0;
-            while let Some(group) = self.warps.get(index).and_then(|warp| warp.groups.get(at)) {
+            while let Some(group) = self.warps.get(index).and_then(|warp| warp.flow.groups.get(at)) {
                 let (frame, pc, mask) = (group.frame, group.pc, group.mask);
                 let waits = matches!(group.state, State::AtBarrier(other) if other == id);
                 at += 1;
-                if !waits {
-                    continue;
-                }
-                if self.meetings.is_some() {
-                    all.push((index as u32, mask));
-                }
-                let whole = match self.whole_barrier(index, frame, pc) {
-                    Some(_) => None,
-                    None => self.operation(kernel, index, frame, pc),
-                };
-                let Some(warp) = self.warps.get_mut(index) else { continue };
-                if let Some(whole) = whole
+                let operation = if waits { self.operation(kernel, index, frame, pc) } else { None };
+                if let Some(whole) = operation
                     && whole.destination(0).is_some()
+                    && let Some(warp) = self.warps.get_mut(index)
                 {
                     let value = reduction(whole, barrier);
                     for lane in lanes(mask) {
                         warp.set_value(frame, whole.destination(0), lane, value);
                     }
                 }
-                if let Some(group) = warp.groups.get_mut(at - 1) {
-                    group.state = State::Ready;
-                    group.pc += 1;
-                }
             }
-        }
-        if let Some(meetings) = &mut self.meetings {
-            meetings.push(Meeting::Opened { id, whole: barrier.expected.is_none(), waiting: all });
         }
     }
 }

@@ -25,13 +25,13 @@ impl Grid {
         let kernel = std::sync::Arc::clone(&self.shared.kernel);
         let Some(block) = self.slots.get_mut(slot).and_then(Option::as_mut) else { return };
         let cluster = self.clusters.iter_mut().find(|cluster| cluster.index == block.place.cluster);
-        let Some(at) = block.warps.get(warp).and_then(|warp| warp.groups.get(group)) else { return };
+        let Some(at) = block.warps.get(warp).and_then(|warp| warp.flow.groups.get(group)) else { return };
         let operation = block.operation(&kernel, warp, at.frame, at.pc).map(|whole| whole.op);
         let Some(member) = block.warps.get_mut(warp) else { return };
         // Who meets other blocks does not wait by itself.
         member.spy.effect = true;
         let phase = member.cluster_phase;
-        let Some(at) = member.groups.get_mut(group) else { return };
+        let Some(at) = member.flow.groups.get_mut(group) else { return };
         let mut pass = true;
         let mask = at.mask;
         if let (Some(race), Some(Op::ClusterBarrier { arrive, .. })) = (&mut self.shared.race, operation) {
@@ -52,7 +52,7 @@ impl Grid {
             }
             _ => {}
         }
-        if pass && let Some(at) = member.groups.get_mut(group) {
+        if pass && let Some(at) = member.flow.groups.get_mut(group) {
             at.state = State::Ready;
             at.pc += 1;
         }
@@ -88,7 +88,7 @@ impl Grid {
             }
             let groups = block.warps.iter_mut().zip(0..);
             for (group, warp) in
-                groups.flat_map(|(warp, index)| warp.groups.iter_mut().map(move |group| (group, index)))
+                groups.flat_map(|(warp, index)| warp.flow.groups.iter_mut().map(move |group| (group, index)))
             {
                 if matches!(group.state, State::AtCluster) {
                     if let Some(race) = &mut self.shared.race {

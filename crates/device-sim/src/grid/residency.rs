@@ -130,7 +130,7 @@ impl Grid {
         if let Some(preempt) = &mut self.shared.preempt {
             for warp in &mut block.warps {
                 let priority = preempt.fresh();
-                warp.groups.iter_mut().for_each(|group| group.priority = priority);
+                warp.flow.groups.iter_mut().for_each(|group| group.priority = priority);
             }
         }
         let slot = self.vacant.pop().unwrap_or_else(|| {
@@ -156,7 +156,7 @@ impl Grid {
         if let Some(follow) = &mut self.shared.follow {
             follow.forget(block.place.index);
         }
-        self.work += block.warps.iter().map(|warp| warp.work).sum::<u64>();
+        self.work += block.warps.iter().map(|warp| warp.flow.work).sum::<u64>();
         self.ended += 1;
         self.vacant.push(slot);
         self.shared.device.give_room(block.place.multiprocessor, self.per_multiprocessor);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::block::Arrivals;
 use super::{Grid, Progress, Turns};
 use crate::decode::code::Kernel;
-use crate::exec::warp::{Turn, Warp};
+use crate::exec::flow::Turn;
+use crate::exec::warp::Warp;
 use crate::launch::Schedule;
 
 /// Ticks of a turn.
@@ -119,7 +120,7 @@ impl Grid {
             let draw = self.draw() | 1;
             let block = self.slots.get_mut(slot as usize).and_then(Option::as_mut);
             if let Some(warp) = block.and_then(|block| block.warps.get_mut(warp as usize)) {
-                warp.random = draw;
+                warp.flow.random = draw;
             }
         }
         self.run_warp(kernel, slot as usize, warp as usize, limit, None)?;
@@ -134,7 +135,7 @@ impl Grid {
     fn highest_first(&mut self) {
         let of = |&(slot, warp): &(u32, u32)| {
             let block = self.slots.get(slot as usize).and_then(Option::as_ref);
-            block.and_then(|block| block.warps.get(warp as usize)).and_then(Warp::priority)
+            block.and_then(|block| block.warps.get(warp as usize)).and_then(|warp| warp.flow.priority())
         };
         // The first of several that are equal: they take turns.
         let best = (0..self.ready.len()).rev().max_by_key(|&index| self.ready.get(index).and_then(of));
@@ -149,7 +150,7 @@ impl Grid {
         let block = self.slots.get_mut(slot).and_then(Option::as_mut);
         let Some(warp) = block.and_then(|block| block.warps.get_mut(index)) else { return };
         if let Some(low) = preempt.used((slot as u32, index as u32)) {
-            let ready = warp.groups.iter_mut().filter(|group| group.state.is_ready());
+            let ready = warp.flow.groups.iter_mut().filter(|group| group.state.is_ready());
             if let Some(last) = ready.max_by_key(|group| group.ran) {
                 last.priority = low;
             }
@@ -169,7 +170,7 @@ impl Grid {
             self.delayed.retain(|&(slot, index)| {
                 let block = self.slots.get_mut(slot).and_then(Option::as_mut);
                 let Some(warp) = block.and_then(|block| block.warps.get_mut(index)) else { return false };
-                let (freed, left) = warp.end_delays(now);
+                let (freed, left) = warp.flow.end_delays(now);
                 if freed {
                     free.push((slot, index));
                 }
@@ -204,7 +205,7 @@ impl Grid {
         let Some((index, steps)) = interleaving.next(&choices) else {
             self.schedule = Schedule::RoundRobin;
             for warp in self.slots.iter_mut().flatten().flat_map(|block| &mut block.warps) {
-                warp.apart = false;
+                warp.flow.apart = false;
             }
             self.queue_all();
             return Ok(true);
@@ -232,10 +233,10 @@ impl Grid {
         let Some(warp) = block.warps.get_mut(index) else { return Ok(()) };
         warp.queued = false;
         self.turns.all += 1;
-        let lanes = warp.live;
+        let lanes = warp.flow.live;
         let turn = warp.run(self.arch, kernel, &mut self.shared, memory, limit, chosen);
-        let left = warp.live;
-        if std::mem::take(&mut warp.delays) && !self.delayed.contains(&(slot, index)) {
+        let left = warp.flow.live;
+        if std::mem::take(&mut warp.flow.delays) && !self.delayed.contains(&(slot, index)) {
             self.delayed.push((slot, index));
             if let Some(preempt) = &mut self.shared.preempt {
                 preempt.delayed += 1;
@@ -246,15 +247,24 @@ impl Grid {
             Turn::Time => {
                 self.turns.whole += 1;
                 let Some(warp) = block.warps.get_mut(index) else { return Ok(()) };
-                let streak = warp.watch.long_streak();
+                let streak = warp.flow.watch.long_streak();
                 if warp.is_ready() && !self.hold(slot, index, streak) {
                     self.queue(slot, index);
                 }
             }
             Turn::Idle => {}
+            Turn::Together(id, mask) => {
+                let opened = block.arrive_together(kernel, index, id, mask);
+                if let (Some(race), Some(meetings)) = (&mut self.shared.race, &mut block.meetings) {
+                    race.block_met(block.place.index, meetings);
+                }
+                if opened {
+                    self.queue_block(slot);
+                }
+            }
             Turn::Block => {
                 let Some(warp) = block.warps.get_mut(index) else { return Ok(()) };
-                warp.gather();
+                warp.flow.gather();
                 let arrivals = block.arrive(kernel, index);
                 if let (Some(race), Some(meetings)) = (&mut self.shared.race, &mut block.meetings) {
                     race.block_met(block.place.index, meetings);
@@ -299,7 +309,7 @@ impl Grid {
         let slots = &self.slots;
         let leads = |streak: &(u32, u32), &(slot, index): &(usize, usize)| {
             let warp = slots.get(slot).and_then(Option::as_ref).and_then(|block| block.warps.get(index));
-            !all && warp.is_some_and(|warp| warp.is_ready() && warp.watch.long_streak() == Some(*streak))
+            !all && warp.is_some_and(|warp| warp.is_ready() && warp.flow.watch.long_streak() == Some(*streak))
         };
         self.leaders.retain(|streak, leader| leads(streak, leader));
         let leaders = &self.leaders;
@@ -317,9 +327,12 @@ impl Grid {
     fn first_arriving(&self, slot: usize, index: usize) -> (u32, u32) {
         let warp = self.slots.get(slot).and_then(Option::as_ref).and_then(|block| block.warps.get(index));
         let found = warp.and_then(|warp| {
-            let group =
-                warp.groups.iter().find(|group| matches!(group.state, crate::exec::warp::State::Arriving))?;
-            let function = warp.frames.get(group.frame as usize)?.code.0.function.id.0;
+            let group = warp
+                .flow
+                .groups
+                .iter()
+                .find(|group| matches!(group.state, crate::exec::warp::State::Arriving))?;
+            let function = warp.flow.frames.get(group.frame as usize)?.code.0.function.id.0;
             Some((function, group.pc))
         });
         found.unwrap_or_default()
@@ -345,9 +358,12 @@ impl Grid {
 
     /// Queues the warps of a block that can run.
     fn queue_block(&mut self, slot: usize) {
-        let warps = self.slots.get(slot).and_then(Option::as_ref).map_or(0, |block| block.warps.len());
-        for warp in 0..warps {
-            self.queue_ready(slot, warp);
+        let Some(block) = self.slots.get_mut(slot).and_then(Option::as_mut) else { return };
+        for (warp, index) in block.warps.iter_mut().zip(0..) {
+            if !warp.queued && warp.is_ready() {
+                warp.queued = true;
+                self.ready.push_back((slot as u32, index));
+            }
         }
     }
 
@@ -410,7 +426,8 @@ impl Grid {
             return Pause::Woken;
         }
         let timed = |warp: &Warp| {
-            warp.groups
+            warp.flow
+                .groups
                 .iter()
                 .any(|group| matches!(&group.state, crate::exec::warp::State::Parked(parked) if parked.timed))
         };

@@ -80,8 +80,8 @@ impl Grid {
     fn let_go(&mut self, waiter: &Waiter) {
         let Some(block) = self.slots.get_mut(waiter.slot).and_then(Option::as_mut) else { return };
         for (warp, index) in block.warps.iter_mut().zip(0..) {
-            let frames = &warp.frames;
-            for group in &mut warp.groups {
+            let frames = &warp.flow.frames;
+            for group in &mut warp.flow.groups {
                 match (&group.state, &waiter.why) {
                     (State::AtBarrier(at), Why::Barrier { id, .. }) if at == id => group.pc += 1,
                     (State::AtCluster, Why::Cluster) => group.pc += 1,
@@ -122,9 +122,9 @@ impl Grid {
                 else {
                     return;
                 };
-                let ready = warp.groups.iter().zip(0..).find(|(group, _)| group.state.is_ready());
+                let ready = warp.flow.groups.iter().zip(0..).find(|(group, _)| group.state.is_ready());
                 let Some((group, chosen)) = ready else { continue };
-                let Some(code) = warp.frames.get(group.frame as usize).map(|frame| &frame.code.0) else {
+                let Some(code) = warp.flow.frames.get(group.frame as usize).map(|frame| &frame.code.0) else {
                     continue;
                 };
                 let visible = is_visible(code, group.pc);
@@ -159,7 +159,7 @@ impl Grid {
         let warp =
             self.slots.get_mut(slot).and_then(Option::as_mut).and_then(|block| block.warps.get_mut(index));
         if let Some(warp) = warp {
-            warp.groups.clear();
+            warp.flow.groups.clear();
         }
     }
 }

@@ -76,7 +76,7 @@ impl Block {
             round.recording = true;
             round.until = opened + WINDOW;
             for warp in &mut self.warps {
-                warp.watch.left_to_block(true);
+                warp.flow.watch.left_to_block(true);
                 warp.spy.start();
             }
             return false;
@@ -98,11 +98,11 @@ impl Block {
         }
         let timed = self.warps.iter().any(|warp| warp.spy.timed);
         for warp in &mut self.warps {
-            for index in 0..warp.groups.len() {
-                let group = warp.groups.get(index).map(|group| (group.frame, group.pc));
+            for index in 0..warp.flow.groups.len() {
+                let group = warp.flow.groups.get(index).map(|group| (group.frame, group.pc));
                 let slice = group.and_then(|(frame, pc)| slice(warp, frame, pc.checked_sub(1)?));
                 let head = slice.and_then(|slice| slice.head);
-                if let Some(group) = warp.groups.get_mut(index) {
+                if let Some(group) = warp.flow.groups.get_mut(index) {
                     let parked =
                         Parked { reads: reads.clone(), timed, head: head.unwrap_or(group.pc), steps: false };
                     group.state = State::Parked(Box::new(parked));
@@ -116,7 +116,7 @@ impl Block {
     fn end_round(&mut self) {
         for warp in &mut self.warps {
             warp.spy.stop();
-            warp.watch.left_to_block(false);
+            warp.flow.watch.left_to_block(false);
         }
         let watch = &mut self.watch;
         watch.target = None;
@@ -128,7 +128,7 @@ impl Block {
     /// not all live threads wait at this barrier inside of a loop.
     fn each_value(&self, id: u32, mut visit: impl FnMut(u64) -> bool) -> Option<bool> {
         for warp in &self.warps {
-            for group in &warp.groups {
+            for group in &warp.flow.groups {
                 if !matches!(group.state, State::AtBarrier(at) if at == id) {
                     return None;
                 }
@@ -138,7 +138,7 @@ impl Block {
                 let value =
                     |&place: &Place| lanes(group.mask).map(move |lane| warp.value(group.frame, place, lane));
                 // Of callers everything matters.
-                let base = warp.frames.get(group.frame as usize)?.base;
+                let base = warp.flow.frames.get(group.frame as usize)?.base;
                 let narrow =
                     warp.registers.narrow.get(..base.narrow)?.iter().flat_map(|row| row.0.map(u64::from));
                 let wide = warp.registers.wide.get(..base.wide)?.iter().flat_map(|row| row.0);
@@ -161,6 +161,6 @@ impl Block {
 
 /// What matters behind an operation.
 fn slice(warp: &Warp, frame: u32, position: u32) -> Option<Arc<Slice>> {
-    let code = &warp.frames.get(frame as usize)?.code.0;
+    let code = &warp.flow.frames.get(frame as usize)?.code.0;
     Some(code.slices.behind(code, position))
 }

@@ -75,7 +75,7 @@ impl Grid {
         let threads = self.shared.threads;
         ThreadRanges::from_members(warps.iter().flat_map(|warp| {
             let first = warp.place.first_thread;
-            let live = warp.live;
+            let live = warp.flow.live;
             (0..32)
                 .filter(move |lane| live >> lane & 1 == 0 && first + lane < threads)
                 .map(move |lane| first + lane)

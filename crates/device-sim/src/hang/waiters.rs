@@ -52,8 +52,8 @@ impl Grid {
             self.slots.iter().zip(0..).filter_map(|(block, slot)| Some((block.as_ref()?, slot)))
         {
             for (warp, index) in block.warps.iter().zip(0..) {
-                for group in &warp.groups {
-                    let Some(frame) = warp.frames.get(group.frame as usize) else { continue };
+                for group in &warp.flow.groups {
+                    let Some(frame) = warp.flow.frames.get(group.frame as usize) else { continue };
                     let code = &frame.code.0;
                     let function = code.function.id.0;
                     let mut at = (function, group.pc);
@@ -66,12 +66,12 @@ impl Grid {
                         }
                         State::AtCluster => Why::Cluster,
                         State::AtCollective(named) => {
-                            let there = warp.groups.iter().filter(|other| {
+                            let there = warp.flow.groups.iter().filter(|other| {
                                 matches!(other.state, State::AtCollective(same) if same == *named)
                                     && other.pc == group.pc
                             });
                             let there = there.fold(0, |all, other| all | other.mask);
-                            Why::Lanes { missing: named & warp.live & !there }
+                            Why::Lanes { missing: named & warp.flow.live & !there }
                         }
                         State::Parked(parked) => {
                             test = self.exit_test(code, parked.head);

@@ -14,7 +14,7 @@ use super::slice::Slice;
 use super::spy::{Read, mix};
 use crate::decode::code::{LANES, Place, Plane};
 use crate::exec::core::{Core, lanes};
-use crate::exec::warp::{Group, State, Warp};
+use crate::exec::flow::{Flow, Running};
 
 /// Turns between two looks are at least and at most this many.
 const LEAST: u64 = 8;
@@ -179,25 +179,23 @@ impl Watch {
     }
 }
 
-impl Warp {
-    /// Looks at a group that has jumped back to `head`; true when it waits from now on.
+impl Flow {
+    /// Looks at a group that has jumped back to `head`; what it waits for, if it waits from now on.
     #[cold]
     #[inline(never)]
-    pub(crate) fn look(&mut self, core: &mut Core<'_>, group: &mut Group, head: u32) -> bool {
+    pub(crate) fn look(&mut self, core: &mut Core<'_>, group: &Running, head: u32) -> Option<Box<Parked>> {
         let turns = self.watch.turns;
         let Some(target) = &mut self.watch.target else {
             if self.never_leaves(core, group, head) {
                 let parked = Parked { reads: Vec::new(), timed: false, head, steps: true };
-                group.state = State::Parked(Box::new(parked));
-                return true;
+                return Some(Box::new(parked));
             }
             self.begin(core, group, head);
-            return false;
+            return None;
         };
         if let Some(parked) = compare_with_known(target, &mut self.watch.streak, core, head) {
             self.end(core);
-            group.state = State::Parked(Box::new(parked));
-            return true;
+            return Some(Box::new(parked));
         }
         let here = target.head == head && target.frame == group.frame && target.mask == group.mask;
         if !here {
@@ -214,23 +212,23 @@ impl Warp {
             } else if turns > target.until {
                 self.end(core);
             }
-            return false;
+            return None;
         }
         if !same(core, &target.slice, &target.values) {
             if turns > target.until {
                 self.end(core);
             }
-            return false;
+            return None;
         }
         if !target.recording {
             target.recording = true;
             target.until = turns.saturating_add(LONGEST);
             core.spy.start();
-            return false;
+            return None;
         }
         if core.spy.effect || core.spy.met {
             self.end(core);
-            return false;
+            return None;
         }
         let parked =
             Parked { reads: std::mem::take(&mut core.spy.reads), timed: core.spy.timed, head, steps: false };
@@ -243,12 +241,11 @@ impl Warp {
         self.end(core);
         self.watch.distance = LEAST;
         self.watch.next = turns + LEAST;
-        group.state = State::Parked(Box::new(parked));
-        true
+        Some(Box::new(parked))
     }
 
     /// Whether arithmetic says that the lanes stay in a loop which they have gone round for long.
-    fn never_leaves(&mut self, core: &Core<'_>, group: &Group, head: u32) -> bool {
+    fn never_leaves(&mut self, core: &Core<'_>, group: &Running, head: u32) -> bool {
         let turns = self.watch.turns;
         let here = (core.code.function.id.0, head, group.frame);
         let since = match self.watch.round {
@@ -269,7 +266,7 @@ impl Warp {
     }
 
     /// Starts to watch a loop.
-    fn begin(&mut self, core: &mut Core<'_>, group: &Group, head: u32) {
+    fn begin(&mut self, core: &mut Core<'_>, group: &Running, head: u32) {
         let slice = core.code.slices.at(core.code, head);
         let watch = &mut self.watch;
         watch.looks += 1;
@@ -327,7 +324,7 @@ impl Warp {
     }
 
     /// A group that was woken is at the head of its loop: its next turn is written down at once.
-    pub(crate) fn recheck(&mut self, core: &mut Core<'_>, group: &Group, at: u32) {
+    pub(crate) fn recheck(&mut self, core: &mut Core<'_>, group: &Running, at: u32) {
         self.watch.recheck = false;
         if !core.code.starts.contains(&at) {
             return;
