@@ -37,9 +37,10 @@ fn quick(
         _ => return false,
     };
     let space = if start == address::SHARED { Space::Shared } else { access.space };
+    let addresses = core.row(whole.source(0));
     let mut offsets = [0; LANES];
     for lane in lanes(core.active) {
-        let at = core.read(whole.source(0), lane);
+        let at = addresses[lane];
         let at = if shared { at & 0xffff_ffff } else { at };
         let offset = at.wrapping_sub(start);
         let inside = offset.checked_add(bytes).is_some_and(|end| end <= region.len() as u64);
@@ -62,11 +63,15 @@ fn quick(
             Some(Pace::Ahead(_)) => return reduce_later(core, whole, operation, ty, start, &offsets, unread),
         }
     }
+    let operands = core.row(whole.source(1));
+    // A block's shared memory is this thread's alone.
+    let own = start == address::SHARED;
     for lane in lanes(core.active) {
-        let operand = core.read(whole.source(1), lane);
-        let offset = offsets[lane];
+        let (operand, offset) = (operands[lane], offsets[lane]);
         let old = if adds {
-            region.update(offset, |old: u32| old.wrapping_add(operand as u32)).map(u64::from)
+            let change = |old: u32| old.wrapping_add(operand as u32);
+            let old = if own { region.update_own(offset, change) } else { region.update(offset, change) };
+            old.map(u64::from)
         } else {
             let second = match operation {
                 AtomicOperation::CompareExchange => core.read(whole.source(2), lane),
@@ -95,8 +100,9 @@ fn reduce_later(
     offsets: &[usize; LANES],
     unread: bool,
 ) -> bool {
+    let operands = core.row(whole.source(1));
     for lane in lanes(core.active) {
-        let operand = core.read(whole.source(1), lane);
+        let operand = operands[lane];
         let Some(Pace::Ahead(ahead)) = &mut core.grid.pace else { return false };
         if !unread || !commutes(operation, ty) {
             ahead.failed = true;

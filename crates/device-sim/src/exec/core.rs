@@ -230,6 +230,16 @@ impl Core<'_> {
         }
     }
 
+    /// All lanes' values of a source, zero-extended.
+    pub(crate) fn row(&self, place: Place) -> Row64 {
+        match place.plane {
+            _ if !place.is_some() => [0; LANES],
+            Plane::Narrow => self.narrow(place.slot).map(u64::from),
+            Plane::Wide => *self.wide(place.slot),
+            Plane::Predicate => std::array::from_fn(|lane| self.read(place, lane)),
+        }
+    }
+
     /// Writes one lane of a destination: the bits that its register keeps.
     pub(crate) fn write(&mut self, place: Place, lane: usize, value: u64) {
         if !place.is_some() || place.slot.is_constant() {
@@ -257,6 +267,12 @@ impl Core<'_> {
     pub(crate) fn clock(&self) -> u64 {
         self.grid.clock + self.ticks
     }
+}
+
+/// How many lanes a mask has: mostly all, which need not be counted.
+#[inline(always)]
+pub(crate) fn count(mask: u32) -> u32 {
+    if mask == u32::MAX { LANES as u32 } else { mask.count_ones() }
 }
 
 /// The lanes of a mask.

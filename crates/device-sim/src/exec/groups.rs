@@ -8,7 +8,7 @@ use crate::fault::FaultKind;
 
 impl Flow {
     /// The group that runs next: the one that is furthest behind, unless one has waited for long.
-    #[inline]
+    #[inline(always)]
     pub(super) fn choose(&mut self) -> Option<usize> {
         if let [only] = self.groups.as_slice() {
             return only.state.is_ready().then_some(0);
@@ -16,6 +16,7 @@ impl Flow {
         self.choose_among()
     }
 
+    #[inline(never)]
     fn choose_among(&mut self) -> Option<usize> {
         if self.random != 0 && self.groups.len() > 1 {
             self.random =

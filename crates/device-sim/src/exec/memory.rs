@@ -403,12 +403,16 @@ pub(crate) fn parameter(core: &mut Core<'_>, op: &Micro) -> Step {
     let bytes = (op.c.0 & !SIGNED) as usize;
     let start = op.x as usize;
     let found = core.grid.parameters.get(start..start.saturating_add(bytes)).unwrap_or(&[]);
-    let mut value = found.iter().rev().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
+    let mut value = match (<[u8; 8]>::try_from(found), <[u8; 4]>::try_from(found)) {
+        (Ok(long), _) => u64::from_le_bytes(long),
+        (_, Ok(word)) => u32::from_le_bytes(word).into(),
+        _ => found.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)),
+    };
     if op.c.0 & SIGNED != 0 {
         let unused = 64 - 8 * bytes.clamp(1, 8) as u32;
         value = ((value << unused) as i64 >> unused) as u64;
     }
-    special::spread(core, op, |_| value)
+    special::fill(core, op, value)
 }
 
 macro_rules! by_width {

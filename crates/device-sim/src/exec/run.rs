@@ -1,7 +1,7 @@
 //! The loop that executes a group.
 
 use super::calls;
-use super::core::{Core, Step, lanes};
+use super::core::{Core, Step, count, lanes};
 use super::flow::{Flow, PATIENCE, Running};
 use super::warp::{Group, State};
 use crate::decode::code::{Code, Kind, Micro, Slot};
@@ -334,8 +334,7 @@ impl Flow {
     fn count(&mut self, core: &mut Core<'_>, op: &Micro) {
         let length = u64::from(op.c.0);
         core.ticks += length;
-        let count = if core.mask == u32::MAX { 32 } else { core.mask.count_ones() };
-        self.work += length * u64::from(count);
+        self.work += length * u64::from(count(core.mask));
     }
 
     /// After a jump backward: is the group's time over, or does it wait?

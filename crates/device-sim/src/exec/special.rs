@@ -33,9 +33,25 @@ pub(super) fn spread(core: &mut Core<'_>, op: &Micro, value: impl Fn(usize) -> u
     Step::Next
 }
 
+/// The same value for all lanes.
+pub(super) fn fill(core: &mut Core<'_>, op: &Micro, value: u64) -> Step {
+    if core.all_active() {
+        if op.b == WIDE_ADDRESS {
+            *core.wide_mut(op.d) = [value; LANES];
+        } else {
+            *core.narrow_mut(op.d) = [value as u32; LANES];
+        }
+        return Step::Next;
+    }
+    spread(core, op, |_| value)
+}
+
 /// The index of each lane's thread in one direction, by the index of the first lane among all threads.
 fn thread_index(first: u32, extents: [u32; 3], axis: u8) -> Row32 {
-    let [x, y, _] = extents.map(|extent| extent.max(1));
+    let [x, y, z] = extents.map(|extent| extent.max(1));
+    if axis == 0 && y == 1 && z == 1 {
+        return std::array::from_fn(|lane| first + lane as u32);
+    }
     let mut at = [first % x, first / x % y, first / x / y];
     if at[0] + LANES as u32 <= x {
         return std::array::from_fn(|lane| {
@@ -60,7 +76,7 @@ pub(crate) fn read(core: &mut Core<'_>, op: &Micro) -> Step {
     let Some(&register) = core.code.specials.get(op.x as usize) else { return Step::Next };
     let axis = |shape: [u32; 3], axis: u8| u64::from(shape.get(usize::from(axis)).copied().unwrap_or(0));
     let (grid, block, cluster) = (core.grid.shape, core.grid.block, core.grid.cluster);
-    let place = core.place.clone();
+    let place = core.place;
     let within = |axis: usize| place.block_index[axis] % cluster[axis].max(1);
     let lower = |lane: usize| (1u64 << lane) - 1;
     let own = |lane: usize| 1u64 << lane;
@@ -74,77 +90,77 @@ pub(crate) fn read(core: &mut Core<'_>, op: &Micro) -> Step {
             let indices = thread_index(place.first_thread, block, of);
             spread(core, op, |lane| indices[lane].into())
         }
-        Special::Ntid(of) => spread(core, op, |_| axis(block, of)),
-        Special::Ctaid(of) => spread(core, op, |_| axis(place.block_index, of)),
-        Special::Nctaid(of) => spread(core, op, |_| axis(grid, of)),
+        Special::Ntid(of) => fill(core, op, axis(block, of)),
+        Special::Ctaid(of) => fill(core, op, axis(place.block_index, of)),
+        Special::Nctaid(of) => fill(core, op, axis(grid, of)),
         Special::LaneId => spread(core, op, |lane| lane as u64),
-        Special::WarpId => spread(core, op, |_| place.warp.into()),
+        Special::WarpId => fill(core, op, place.warp.into()),
         Special::NwarpId => {
             let warps = core.grid.threads.div_ceil(LANES as u32);
-            spread(core, op, |_| warps.into())
+            fill(core, op, warps.into())
         }
-        Special::WarpSize => spread(core, op, |_| LANES as u64),
+        Special::WarpSize => fill(core, op, LANES as u64),
         Special::GridId => {
             let number = core.grid.number;
-            spread(core, op, |_| number)
+            fill(core, op, number)
         }
-        Special::SmId => spread(core, op, |_| place.multiprocessor.into()),
+        Special::SmId => fill(core, op, place.multiprocessor.into()),
         Special::NsmId => {
             let count = core.grid.device.model().multiprocessors;
-            spread(core, op, |_| count.into())
+            fill(core, op, count.into())
         }
         Special::ClusterId(of) => {
             let of = usize::from(of.min(2));
-            spread(core, op, |_| (place.block_index[of] / cluster[of].max(1)).into())
+            fill(core, op, (place.block_index[of] / cluster[of].max(1)).into())
         }
         Special::NclusterId(of) => {
             let of = usize::from(of.min(2));
-            spread(core, op, |_| (grid[of] / cluster[of].max(1)).into())
+            fill(core, op, (grid[of] / cluster[of].max(1)).into())
         }
         Special::ClusterCtaid(of) => {
             let of = usize::from(of.min(2));
-            spread(core, op, |_| within(of).into())
+            fill(core, op, within(of).into())
         }
-        Special::ClusterNctaid(of) => spread(core, op, |_| axis(cluster, of)),
-        Special::ClusterCtarank => spread(core, op, |_| place.cluster_rank.into()),
+        Special::ClusterNctaid(of) => fill(core, op, axis(cluster, of)),
+        Special::ClusterCtarank => fill(core, op, place.cluster_rank.into()),
         Special::ClusterNctarank => {
-            spread(core, op, |_| cluster.iter().map(|&extent| u64::from(extent)).product())
+            fill(core, op, cluster.iter().map(|&extent| u64::from(extent)).product())
         }
         Special::IsExplicitCluster => {
             let explicit = core.grid.explicit_cluster;
-            spread(core, op, |_| explicit.into())
+            fill(core, op, explicit.into())
         }
         Special::LaneMaskEq => spread(core, op, own),
         Special::LaneMaskLt => spread(core, op, lower),
         Special::LaneMaskLe => spread(core, op, |lane| lower(lane) | own(lane)),
         Special::LaneMaskGe => spread(core, op, |lane| all & !lower(lane)),
         Special::LaneMaskGt => spread(core, op, |lane| all & !(lower(lane) | own(lane))),
-        Special::Clock | Special::Clock64 => spread(core, op, |_| clock),
-        Special::GlobalTimer => spread(core, op, |_| clock),
+        Special::Clock | Special::Clock64 => fill(core, op, clock),
+        Special::GlobalTimer => fill(core, op, clock),
         Special::DynamicSharedSize => {
             let bytes = core.grid.dynamic_shared;
-            spread(core, op, |_| bytes.into())
+            fill(core, op, bytes.into())
         }
         Special::TotalSharedSize | Special::AggregateSharedSize => {
             let bytes = core.block.shared.len();
-            spread(core, op, |_| bytes as u64)
+            fill(core, op, bytes as u64)
         }
         Special::Environment(1) => {
             let workspace = core.grid.workspace;
-            spread(core, op, |_| workspace >> 32)
+            fill(core, op, workspace >> 32)
         }
         Special::Environment(2) => {
             let workspace = core.grid.workspace;
-            spread(core, op, |_| workspace & all)
+            fill(core, op, workspace & all)
         }
-        Special::CurrentGraphExec | Special::Environment(_) | Special::Other => spread(core, op, |_| 0),
+        Special::CurrentGraphExec | Special::Environment(_) | Special::Other => fill(core, op, 0),
     }
 }
 
 /// `d ← address of the byte x of the frame's local memory`.
 pub(crate) fn local_address(core: &mut Core<'_>, op: &Micro) -> Step {
     let at = address::LOCAL.wrapping_add(core.local_base.wrapping_add(op.x).into());
-    spread(core, op, |_| at)
+    fill(core, op, at)
 }
 
 /// `d ← a + b` in 64 bits.

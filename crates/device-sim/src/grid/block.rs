@@ -6,7 +6,7 @@ use standstill_kernel_ir::{BarrierKind, Op};
 
 use super::shared::BlockShared;
 use crate::decode::code::{Kernel, LANES, Whole};
-use crate::exec::core::{WarpPlace, lanes};
+use crate::exec::core::{WarpPlace, count, lanes};
 use crate::exec::warp::{State, Warp};
 use crate::fault::FaultKind;
 use crate::hang::rounds::BlockWatch;
@@ -130,7 +130,9 @@ impl Block {
 
     /// Lanes of a warp may have ended.
     pub(crate) fn count_exits(&mut self, lanes_before: u32, lanes_now: u32) {
-        self.live -= (lanes_before & !lanes_now).count_ones();
+        if lanes_before != lanes_now {
+            self.live -= (lanes_before & !lanes_now).count_ones();
+        }
     }
 
     /// All lanes of a warp have come together to a barrier that all threads of the block wait at, and that gives nothing;
@@ -193,8 +195,9 @@ impl Block {
         }
         let barrier = self.barriers.get_mut(id as usize)?;
         self.reached |= 1 << id;
-        barrier.arrived += mask.count_ones();
-        barrier.asked += mask.count_ones();
+        let arrived = count(mask);
+        barrier.arrived += arrived;
+        barrier.asked += arrived;
         barrier.expected = None;
         Some(barrier.arrived)
     }

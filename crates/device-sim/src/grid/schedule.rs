@@ -91,15 +91,14 @@ impl Grid {
     fn turn(&mut self, kernel: &Kernel) -> Result<bool, Box<crate::fault::Fault>> {
         let random = matches!(self.schedule, Schedule::Random | Schedule::Adversarial(_));
         let by_priority = matches!(self.schedule, Schedule::Pct);
-        self.end_delays(false);
+        if self.shared.preempt.is_some() {
+            self.end_delays(false);
+        }
         // Blocks start when those that run leave the machine time: that keeps what they touch near. But one starts
         // now and then in any case, since those that run may poll for it without ever standing still.
         let few = if random || by_priority { FEW_AT_RANDOM } else { FEW };
-        let resident = (self.slots.len() - self.vacant.len()) as u64;
-        let long = self.turns.whole >= START_ANYWAY
-            || self.turns.all
-                >= if random || by_priority { START_ANYWAY } else { START_AFTER_MEETINGS * resident };
-        if (self.ready.len() < few || (long && !self.in_order)) && !self.full && self.next_block < self.stop {
+        let due = self.ready.len() < few || (!self.in_order && self.has_run_long(random || by_priority));
+        if due && !self.full && self.next_block < self.stop {
             self.turns = Turns::default();
             if self.in_order {
                 self.until_look = LOOK;
@@ -127,8 +126,17 @@ impl Grid {
         if by_priority {
             self.give_way(slot as usize, warp as usize);
         }
-        self.release(false);
+        if !self.leaders.is_empty() {
+            self.release(false);
+        }
         Ok(true)
+    }
+
+    /// Whether those that are there have had so many turns that another block should start.
+    fn has_run_long(&self, drawn: bool) -> bool {
+        let resident = (self.slots.len() - self.vacant.len()) as u64;
+        let most = if drawn { START_ANYWAY } else { START_AFTER_MEETINGS * resident };
+        self.turns.whole >= START_ANYWAY || self.turns.all >= most
     }
 
     /// Puts the warp with the highest priority first.

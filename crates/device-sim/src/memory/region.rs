@@ -168,6 +168,14 @@ impl Region {
         }
     }
 
+    /// The same where nobody else can reach the region.
+    #[inline]
+    pub(crate) fn update_own<W: Word>(&self, offset: usize, change: impl FnOnce(W) -> W) -> Option<W> {
+        let old = self.load(offset)?;
+        self.store(offset, change(old));
+        Some(old)
+    }
+
     /// A pointer to so many neighbouring elements, when they lie inside and are aligned.
     #[inline(always)]
     pub(super) fn run<W: Word>(&self, offset: usize, count: usize) -> Option<*mut u8> {
