@@ -135,6 +135,7 @@ impl<'a> Decoder<'a> {
         Micro {
             run: nothing,
             kind,
+            steers: kind != Kind::Run,
             orders: self.orders,
             guard: self.guard,
             d: Slot::NONE,

@@ -122,6 +122,8 @@ pub(crate) enum Kind {
 pub(crate) struct Micro {
     pub(crate) run: Handler,
     pub(crate) kind: Kind,
+    /// Its kind is another than [`Kind::Run`]: that is asked of each operation, and answered faster here.
+    pub(crate) steers: bool,
     /// It accesses memory or orders accesses.
     pub(crate) orders: bool,
     /// The predicate row of the guard, or [`Slot::NONE`].

@@ -97,7 +97,7 @@ pub(crate) enum Turn {
     /// and the lanes.
     Together(u32, u32),
     /// Something ends the launch: what, the lane, the function and the position.
-    Fault(FaultKind, u32, u32, u32),
+    Fault(Box<(FaultKind, u32)>, u32, u32),
 }
 
 /// A group that waited this long while others of its warp ran has the next turn.
@@ -220,7 +220,7 @@ impl Flow {
                 End::Collective => {
                     match self.collect(core) {
                         Ok(()) => {}
-                        Err((kind, lane)) => break Turn::Fault(kind, lane, at.0, at.1),
+                        Err(fault) => break Turn::Fault(Box::new(fault), at.0, at.1),
                     }
                     match self.choose() {
                         Some(next) if core.ticks < limit && !chosen => {
@@ -232,7 +232,7 @@ impl Flow {
                         None => break Turn::Idle,
                     }
                 }
-                End::Fault(kind, lane) => Some(Turn::Fault(kind, lane, at.0, at.1)),
+                End::Fault(fault) => Some(Turn::Fault(fault, at.0, at.1)),
             };
             if let Some(turn) = turn {
                 break turn;

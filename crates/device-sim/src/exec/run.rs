@@ -19,7 +19,14 @@ pub(super) enum End {
     Parked(Box<Parked>),
     /// Held up until a turn.
     Delayed(u64),
-    Fault(FaultKind, u32),
+    Fault(Box<(FaultKind, u32)>),
+}
+
+impl End {
+    #[cold]
+    fn fault(kind: FaultKind, lane: u32) -> End {
+        End::Fault(Box::new((kind, lane)))
+    }
 }
 
 /// A group that has waited for long keeps its turn for this many ticks.
@@ -64,92 +71,95 @@ impl Flow {
                 steps += 1;
             }
             let op = &ops[pc];
-            match op.kind {
-                Kind::Run => {
-                    core.active =
-                        if op.guard == Slot::NONE { core.mask } else { core.mask & core.predicate(op.guard) };
-                    if core.active == 0 {
-                        if WATCHED && !core.marks.is_empty() {
-                            crate::follow::branch(core, op.guard, pc);
-                        }
-                        pc += 1;
-                        continue;
+            if !op.steers {
+                core.active =
+                    if op.guard == Slot::NONE { core.mask } else { core.mask & core.predicate(op.guard) };
+                if core.active == 0 {
+                    if WATCHED && !core.marks.is_empty() {
+                        crate::follow::branch(core, op.guard, pc);
                     }
-                    if core.spy.recording {
-                        core.spy.at = (code.function.id.0, pc as u32);
-                    }
-                    let mut cut = Cut::None;
-                    if WATCHED && !STEPS && op.orders && core.grid.preempt.is_some() {
-                        cut = self.cut(core, group, code, pc);
-                        match cut {
-                            Cut::Change(priority) => {
-                                group.priority = priority;
-                                stop!(End::Time);
-                            }
-                            Cut::Delay { until, lanes, before: true } => {
-                                let end = self.delay(core, group, pc, lanes, until);
-                                if let Some(end) = end {
-                                    group.delayed_at = Some(pc as u32);
-                                    stop!(end);
-                                }
-                                core.active &= core.mask;
-                                if core.active == 0 {
-                                    pc += 1;
-                                    continue;
-                                }
-                            }
-                            _ => {}
-                        }
-                    }
-                    if WATCHED && op.orders {
-                        crate::reach::note(core, op, pc);
-                    }
-                    let gives_way = WATCHED && op.orders && crate::race::before(core, op, pc);
-                    if WATCHED && (op.orders || !core.marks.is_empty()) {
-                        crate::follow::before(core, op, pc);
-                    }
-                    let step = (op.run)(core, op);
-                    if WATCHED && op.orders {
-                        crate::race::after(core, op, pc, step);
-                    }
-                    match step {
-                        Step::Next => {
-                            pc += 1;
-                            if WATCHED && !STEPS {
-                                if let Cut::Delay { until, lanes, before: false } = cut
-                                    && let Some(end) = self.delay(core, group, pc, lanes, until)
-                                {
-                                    stop!(end);
-                                }
-                                if gives_way || cut == Cut::EndAfter {
-                                    stop!(End::Time);
-                                }
-                            }
-                        }
-                        Step::Sleep => {
-                            pc += 1;
+                    pc += 1;
+                    continue;
+                }
+                if core.spy.recording {
+                    core.spy.at = (code.function.id.0, pc as u32);
+                }
+                let mut cut = Cut::None;
+                if WATCHED && !STEPS && op.orders && core.grid.preempt.is_some() {
+                    cut = self.cut(core, group, code, pc);
+                    match cut {
+                        Cut::Change(priority) => {
+                            group.priority = priority;
                             stop!(End::Time);
                         }
-                        Step::Collective => stop!(End::Collective),
-                        Step::Barrier => {
-                            if WATCHED
-                                && !STEPS
-                                && core.grid.preempt.is_some()
-                                && !forced
-                                && self.comes(group, pc)
-                            {
-                                stop!(End::Join);
+                        Cut::Delay { until, lanes, before: true } => {
+                            let end = self.delay(core, group, pc, lanes, until);
+                            if let Some(end) = end {
+                                group.delayed_at = Some(pc as u32);
+                                stop!(end);
                             }
-                            // What others do comes in here: a turn with a barrier in it is no waiting of its own.
-                            core.spy.met = true;
-                            stop!(End::Barrier)
+                            core.active &= core.mask;
+                            if core.active == 0 {
+                                pc += 1;
+                                continue;
+                            }
                         }
-                        Step::Fault => {
-                            let (kind, lane) = core.fault.take().unwrap_or((FaultKind::Trap, 0));
-                            stop!(End::Fault(kind, lane))
-                        }
+                        _ => {}
                     }
                 }
+                if WATCHED && op.orders {
+                    crate::reach::note(core, op, pc);
+                }
+                let gives_way = WATCHED && op.orders && crate::race::before(core, op, pc);
+                if WATCHED && (op.orders || !core.marks.is_empty()) {
+                    crate::follow::before(core, op, pc);
+                }
+                let step = (op.run)(core, op);
+                if WATCHED && op.orders {
+                    crate::race::after(core, op, pc, step);
+                }
+                match step {
+                    Step::Next => {
+                        pc += 1;
+                        if WATCHED && !STEPS {
+                            if let Cut::Delay { until, lanes, before: false } = cut
+                                && let Some(end) = self.delay(core, group, pc, lanes, until)
+                            {
+                                stop!(end);
+                            }
+                            if gives_way || cut == Cut::EndAfter {
+                                stop!(End::Time);
+                            }
+                        }
+                    }
+                    Step::Sleep => {
+                        pc += 1;
+                        stop!(End::Time);
+                    }
+                    Step::Collective => stop!(End::Collective),
+                    Step::Barrier => {
+                        if WATCHED
+                            && !STEPS
+                            && core.grid.preempt.is_some()
+                            && !forced
+                            && self.comes(group, pc)
+                        {
+                            stop!(End::Join);
+                        }
+                        // What others do comes in here: a turn with a barrier in it is no waiting of its own.
+                        core.spy.met = true;
+                        stop!(End::Barrier)
+                    }
+                    Step::Fault => {
+                        let (kind, lane) = core.fault.take().unwrap_or((FaultKind::Trap, 0));
+                        stop!(End::fault(kind, lane))
+                    }
+                }
+                continue;
+            }
+            match op.kind {
+                // Not one that steers.
+                Kind::Run => pc += 1,
                 Kind::Jump => {
                     self.count(core, op);
                     let target = op.a.0;
@@ -202,7 +212,7 @@ impl Flow {
                     let target = |lane: usize| targets.get(index[lane] as usize).copied();
                     let first = core.mask.trailing_zeros() as usize;
                     let Some(to) = target(first) else {
-                        stop!(End::Fault(
+                        stop!(End::fault(
                             FaultKind::IllegalInstruction("branch index out of range".into()),
                             first as u32
                         ))
@@ -248,7 +258,7 @@ impl Flow {
                             core.ticks += 1;
                         }
                         Ok(None) => pc += 1,
-                        Err((kind, lane)) => stop!(End::Fault(kind, lane)),
+                        Err((kind, lane)) => stop!(End::fault(kind, lane)),
                     }
                 }
                 Kind::Return => {
@@ -265,7 +275,7 @@ impl Flow {
                     self.count(core, op);
                     stop!(End::Exit)
                 }
-                Kind::Trap => stop!(End::Fault(FaultKind::Trap, core.mask.trailing_zeros())),
+                Kind::Trap => stop!(End::fault(FaultKind::Trap, core.mask.trailing_zeros())),
             }
         }
     }

@@ -123,9 +123,7 @@ pub(crate) fn read(core: &mut Core<'_>, op: &Micro) -> Step {
         }
         Special::ClusterNctaid(of) => fill(core, op, axis(cluster, of)),
         Special::ClusterCtarank => fill(core, op, place.cluster_rank.into()),
-        Special::ClusterNctarank => {
-            fill(core, op, cluster.iter().map(|&extent| u64::from(extent)).product())
-        }
+        Special::ClusterNctarank => fill(core, op, cluster.iter().map(|&extent| u64::from(extent)).product()),
         Special::IsExplicitCluster => {
             let explicit = core.grid.explicit_cluster;
             fill(core, op, explicit.into())

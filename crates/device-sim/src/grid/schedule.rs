@@ -291,7 +291,8 @@ impl Grid {
                     }
                 }
             }
-            Turn::Fault(kind, lane, function, position) => {
+            Turn::Fault(fault, function, position) => {
+                let (kind, lane) = *fault;
                 return Err(self.fault_of(kind, slot, index, lane, (function, position)));
             }
         }
