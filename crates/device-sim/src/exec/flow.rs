@@ -12,10 +12,10 @@ use crate::decode::code::{Code, Frame};
 use crate::fault::FaultKind;
 use crate::hang::watch::Watch;
 
-/// The group that runs: what its operations look at and change, apart from the place, which the loop has at hand. It
-/// is the last of [`Flow::groups`] meanwhile.
+/// The group that runs: what its operations look at and change. It is the last of [`Flow::groups`] meanwhile.
 pub(crate) struct Running {
     pub(crate) mask: u32,
+    pub(crate) pc: u32,
     pub(crate) frame: u32,
     pub(crate) priority: u32,
     pub(crate) delayed_at: Option<u32>,
@@ -25,8 +25,8 @@ pub(crate) struct Running {
 
 impl Running {
     fn of(group: &Group) -> Running {
-        let Group { mask, frame, priority, delayed_at, ran, .. } = *group;
-        Running { mask, frame, priority, delayed_at, ran }
+        let Group { mask, pc, frame, priority, delayed_at, ran, .. } = *group;
+        Running { mask, pc, frame, priority, delayed_at, ran }
     }
 
     /// Lanes of this group by themselves.
@@ -175,14 +175,14 @@ impl Flow {
     pub(super) fn run(&mut self, core: &mut Core<'_>, mut group: Running, limit: u64, chosen: bool) -> Turn {
         let turn = loop {
             let watched = core.grid.is_watched();
-            let (end, pc) = match (chosen, watched) {
+            let end = match (chosen, watched) {
                 (true, false) => self.execute::<true, false>(core, &mut group, limit),
                 (false, false) => self.execute::<false, false>(core, &mut group, limit),
                 (true, true) => self.execute::<true, true>(core, &mut group, limit),
                 (false, true) => self.execute::<false, true>(core, &mut group, limit),
             };
-            let at = (core.code.function.id.0, pc);
-            self.leave(&group, pc, core.ticks);
+            let pc = group.pc;
+            self.leave(&group, core.ticks);
             let turn = match end {
                 End::Time => Some(Turn::Time),
                 End::Join => (core.ticks >= limit).then_some(Turn::Time),
@@ -220,7 +220,7 @@ impl Flow {
                 End::Collective => {
                     match self.collect(core) {
                         Ok(()) => {}
-                        Err(fault) => break Turn::Fault(Box::new(fault), at.0, at.1),
+                        Err(fault) => break Turn::Fault(Box::new(fault), core.code.function.id.0, pc),
                     }
                     match self.choose() {
                         Some(next) if core.ticks < limit && !chosen => {
@@ -232,7 +232,7 @@ impl Flow {
                         None => break Turn::Idle,
                     }
                 }
-                End::Fault(fault) => Some(Turn::Fault(fault, at.0, at.1)),
+                End::Fault(fault) => Some(Turn::Fault(fault, core.code.function.id.0, pc)),
             };
             if let Some(turn) = turn {
                 break turn;
@@ -255,10 +255,10 @@ impl Flow {
 
     /// Writes back what a group has become.
     #[inline(always)]
-    fn leave(&mut self, group: &Running, pc: u32, ticks: u64) {
+    fn leave(&mut self, group: &Running, ticks: u64) {
         let ran = self.ticks + ticks;
         if let Some(place) = self.groups.last_mut() {
-            (place.pc, place.ran) = (pc, ran);
+            (place.pc, place.ran) = (group.pc, ran);
             // They seldom change, and what was just written in pieces is slow to read as a whole.
             if (place.mask, place.frame) != (group.mask, group.frame) {
                 (place.mask, place.frame) = (group.mask, group.frame);

@@ -33,24 +33,25 @@ impl End {
 const FORCED: u64 = 2_000;
 
 impl Flow {
-    /// Runs the last group until something stops it; gives where that was.
+    /// Runs the last group until something stops it.
+    // By itself: with others of its kind in one function, the loop would have too few registers.
+    #[inline(never)]
     pub(super) fn execute<const STEPS: bool, const WATCHED: bool>(
         &mut self,
         core: &mut Core<'_>,
         group: &mut Running,
         limit: u64,
-    ) -> (End, u32) {
+    ) -> End {
         if WATCHED {
             self.tell_met(core);
         }
         let mut code = core.code;
         let mut ops = code.ops.as_slice();
-        let start = self.groups.last().map_or(0, |group| group.pc);
-        let mut pc = start as usize;
+        let mut pc = group.pc as usize;
         let forced = !STEPS && self.ticks.saturating_sub(group.ran) > PATIENCE;
         let alone_until = core.ticks + if forced { FORCED } else { 0 };
         if self.watch.recheck {
-            self.recheck(core, group, start);
+            self.recheck(core, group, group.pc);
         }
         if let Some(op) = ops.get(pc)
             && op.kind == Kind::Join
@@ -60,7 +61,8 @@ impl Flow {
         let mut steps = 0;
         macro_rules! stop {
             ($end:expr) => {{
-                return ($end, pc as u32);
+                group.pc = pc as u32;
+                return $end;
             }};
         }
         loop {
