@@ -1,0 +1,616 @@
+//! Runs a thread through what nobody else can see, up to the next operation that others can.
+
+use standstill_kernel_ir::evaluate;
+use standstill_kernel_ir::{
+    Access, Callee, Function, FunctionId, Instruction, LocationId, Op, Operand, Register, Space,
+    Special, Symbol, Terminator, Type,
+};
+
+use crate::code::Code;
+use crate::launch::Launch;
+use crate::layout::{LOCAL, PARAMETERS, SHARED, Window, window};
+use crate::memory::{Memory, Slot, Wrong};
+use crate::thread::{Active, Codes, Local, Running, Status, code};
+
+/// Instructions before a loop is looked at for going in a circle.
+const LOOK: u64 = 256;
+/// Instructions after which a loop that neither ends nor repeats is given up.
+const MOST: u64 = 20_000_000;
+/// Bytes of local memory of a thread.
+const LOCAL_BYTES: u32 = 512 << 10;
+/// Calls inside each other.
+const DEPTH: usize = 64;
+
+/// Why an instruction is not explored.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Unknown {
+    /// What it is.
+    pub(crate) what: String,
+    /// Where it stands.
+    pub(crate) function: u32,
+    pub(crate) location: LocationId,
+    pub(crate) offset: u32,
+}
+
+/// What does not change during a search.
+pub(crate) struct Context<'a> {
+    pub(crate) codes: &'a Codes,
+    pub(crate) launch: &'a Launch,
+    pub(crate) functions: &'a [standstill_kernel_ir::FunctionHeader],
+    /// Offset in shared memory of each variable: of the module, then of each function.
+    pub(crate) shared: &'a Shared,
+}
+
+/// Where shared variables lie.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shared {
+    pub(crate) offsets: rustc_hash::FxHashMap<(Option<u32>, Symbol), u64>,
+    pub(crate) bytes: u64,
+}
+
+/// How going on ended.
+pub(crate) enum Stop {
+    /// Before an operation that others can see, or for good.
+    Status(Status),
+    /// Before an instruction that is not explored.
+    Unknown(Unknown),
+}
+
+/// What one instruction did.
+enum Did {
+    Next,
+    Stop(Stop),
+    /// Control has moved already.
+    Moved,
+}
+
+/// A thread that runs, with the memory that it sees.
+pub(crate) struct Machine<'a, 'b> {
+    pub(crate) context: &'b Context<'a>,
+    pub(crate) memory: &'b mut Memory,
+    pub(crate) contents: Vec<u64>,
+    pub(crate) running: Running,
+    /// The last access of memory that others can see.
+    pub(crate) seen: Option<Seen>,
+}
+
+/// An access that was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// Its address; an offset in shared memory.
+    pub(crate) address: u64,
+    pub(crate) shared: bool,
+    pub(crate) bytes: u32,
+    /// What memory held before, and what it holds after.
+    pub(crate) before: u64,
+    pub(crate) after: u64,
+}
+
+impl<'a> Machine<'a, '_> {
+    fn top(&self) -> Option<&Active> {
+        self.running.frames.last()
+    }
+
+    fn code(&self) -> Option<&'a Code> {
+        code(self.context.codes, self.top()?.function)
+    }
+
+    /// The instruction that comes next; `None` at a terminator.
+    pub(crate) fn instruction(&self) -> Option<(&'a Function, &'a Instruction)> {
+        let (top, code) = (self.top()?, self.code()?);
+        let block = code.function.blocks.get(top.block as usize)?;
+        let instruction = code.function.instructions.get(top.at as usize)?;
+        (top.at < block.end).then_some((&code.function, instruction))
+    }
+
+    /// Goes past the instruction that comes next.
+    pub(crate) fn pass(&mut self) {
+        if let Some(top) = self.running.frames.last_mut() {
+            top.at += 1;
+        }
+    }
+
+    /// Runs up to the next operation that others can see. A loop that goes in a circle is found as Brent does
+    /// («An improved Monte Carlo factorization algorithm», BIT 1980): one state is remembered, and replaced each
+    /// time the number of instructions has doubled.
+    pub(crate) fn settle(&mut self) -> Stop {
+        let mut count = 0u64;
+        let mut remembered: Option<(Local, Vec<u64>)> = None;
+        let mut replace_at = LOOK;
+        loop {
+            count += 1;
+            if count > MOST {
+                return self.unknown(format!("a loop that ran {MOST} instructions alone"));
+            }
+            let did = match self.instruction() {
+                Some((function, instruction)) => self.execute(function, *instruction),
+                None => self.terminator(),
+            };
+            match did {
+                Did::Next => self.pass(),
+                Did::Moved if count >= LOOK => {
+                    let here = |state: &Local| {
+                        let (frame, top) = (state.frames.last()?, self.top()?);
+                        Some((frame.function, frame.block) == (top.function, top.block))
+                    };
+                    let state = || (self.running.state(self.context.codes, Status::Runs), self.contents.clone());
+                    if remembered.as_ref().is_some_and(|(local, _)| here(local) == Some(true))
+                        && remembered == Some(state())
+                    {
+                        return Stop::Status(Status::Circles);
+                    }
+                    if count >= replace_at {
+                        remembered = Some(state());
+                        replace_at = count * 2;
+                    }
+                }
+                Did::Moved => {}
+                Did::Stop(stop) => return stop,
+            }
+        }
+    }
+
+    pub(crate) fn unknown(&self, what: String) -> Stop {
+        let (function, place) = match (self.top(), self.instruction()) {
+            (Some(top), Some((_, instruction))) => {
+                (top.function, (instruction.location, instruction.offset))
+            }
+            (top, _) => (top.map_or(0, |top| top.function), (LocationId(0), 0)),
+        };
+        Stop::Unknown(Unknown { what, function, location: place.0, offset: place.1 })
+    }
+
+    fn terminator(&mut self) -> Did {
+        let (Some(top), Some(code)) = (self.top(), self.code()) else {
+            return Did::Stop(Stop::Status(Status::Ends));
+        };
+        let Some(block) = code.function.blocks.get(top.block as usize) else {
+            return Did::Stop(Stop::Status(Status::Ends));
+        };
+        match block.terminator {
+            Terminator::Jump(to) => self.jump(to.0),
+            Terminator::Branch { guard, taken, otherwise } => {
+                let holds = self.register(guard.register()) & 1 != 0;
+                self.jump(if holds != guard.negated() { taken.0 } else { otherwise.0 })
+            }
+            Terminator::Switch { index, first, count } => {
+                let index = self.operand(index) as u32;
+                let target = code.function.switch_targets.get((first + index.min(count)) as usize);
+                match target {
+                    Some(target) if index < count => self.jump(target.0),
+                    _ => Did::Stop(self.unknown("a jump past the end of its list of targets".to_owned())),
+                }
+            }
+            Terminator::Return if self.running.frames.len() > 1 => self.give_back(),
+            Terminator::Return | Terminator::Exit => Did::Stop(Stop::Status(Status::Ends)),
+            Terminator::Trap => Did::Stop(Stop::Status(Status::Traps)),
+        }
+    }
+
+    fn jump(&mut self, block: u32) -> Did {
+        let first = self.code().and_then(|code| code.function.blocks.get(block as usize)).map(|block| block.first);
+        if let (Some(top), Some(first)) = (self.running.frames.last_mut(), first) {
+            (top.block, top.at) = (block, first);
+        }
+        Did::Moved
+    }
+
+    /// Back to the caller with the results.
+    fn give_back(&mut self) -> Did {
+        let Some(code) = self.code() else { return Did::Stop(Stop::Status(Status::Ends)) };
+        let results = code.function.result_pieces.iter();
+        let results: Vec<_> =
+            results.map(|piece| (piece.index, piece.offset, self.register(piece.register))).collect();
+        self.running.frames.pop();
+        let Some(top) = self.top() else { return Did::Stop(Stop::Status(Status::Ends)) };
+        let call = self.code().and_then(|code| {
+            match code.function.instructions.get((top.at as usize).checked_sub(1)?)?.op {
+                Op::Call(call) => code.function.calls.get(call.0 as usize),
+                _ => None,
+            }
+        });
+        for piece in call.map_or(&[][..], |call| &call.results) {
+            let value = results.iter().find(|(index, offset, _)| (*index, *offset) == (piece.index, piece.offset));
+            self.set(piece.register, value.map_or(0, |&(_, _, value)| value));
+        }
+        Did::Moved
+    }
+
+    pub(crate) fn register(&self, register: Register) -> u64 {
+        self.top().and_then(|top| top.registers.get(register.0 as usize)).copied().unwrap_or(0)
+    }
+
+    fn set(&mut self, register: Register, value: u64) {
+        let ty = self.code().and_then(|code| code.function.registers.get(register.0 as usize)).map(|info| info.ty);
+        if let (Some(top), Some(ty)) = (self.running.frames.last_mut(), ty)
+            && let Some(slot) = top.registers.get_mut(register.0 as usize)
+        {
+            *slot = evaluate::keep(value, ty);
+        }
+    }
+
+    /// Writes a destination, when there is one.
+    pub(crate) fn assign(&mut self, destination: Option<&Operand>, value: u64) {
+        if let Some(&Operand::Register(register)) = destination {
+            self.set(register, value);
+        }
+    }
+
+    /// The value of a source.
+    pub(crate) fn operand(&self, operand: Operand) -> u64 {
+        match operand {
+            Operand::Register(register) => self.register(register),
+            Operand::Negated(register) => u64::from(self.register(register) & 1 == 0),
+            Operand::Immediate(value) => value,
+            Operand::Symbol { symbol, offset } => self.symbol(symbol).wrapping_add_signed(offset.into()),
+            Operand::Address { base, offset } => self.register(base).wrapping_add_signed(offset.into()),
+            Operand::Parameter { index, offset } => {
+                PARAMETERS + self.parameter(index).wrapping_add_signed(offset.into())
+            }
+            Operand::Special(special) => self.special(special),
+            Operand::Absent => 0,
+        }
+    }
+
+    fn symbol(&self, symbol: Symbol) -> u64 {
+        let function = self.top().map(|top| top.function);
+        let owner = if matches!(symbol, Symbol::Local(_)) { function } else { None };
+        if let Some(&offset) = self.context.shared.offsets.get(&(owner, symbol)) {
+            return SHARED + offset;
+        }
+        match symbol {
+            Symbol::Module(index) => self.context.launch.variables.get(index as usize).copied().unwrap_or(0),
+            // Local variables of all frames lie one behind the other.
+            Symbol::Local(index) => {
+                let frames = self.running.frames.iter();
+                let depth = frames.map(|frame| self.frame_bytes(frame.function, u32::MAX)).sum::<u64>();
+                let own = function.map_or(0, |function| self.frame_bytes(function, u32::MAX));
+                let within = function.map_or(0, |function| self.frame_bytes(function, index));
+                LOCAL + depth - own + within
+            }
+            Symbol::Function(_) => 0,
+        }
+    }
+
+    /// Bytes of the local variables of a function before one of them.
+    fn frame_bytes(&self, function: u32, before: u32) -> u64 {
+        let Some(code) = code(self.context.codes, function) else { return 0 };
+        let local = code.function.variables.iter().zip(0u32..);
+        let bytes = local.filter(|(variable, index)| variable.space == Space::Local && *index < before);
+        bytes.fold(0u64, |end, (variable, _)| end.next_multiple_of(16) + variable.bytes).next_multiple_of(16)
+    }
+
+    /// Where a parameter lies in parameter space.
+    fn parameter(&self, index: u32) -> u64 {
+        let Some(code) = self.code() else { return 0 };
+        let mut end = 0u64;
+        for (parameter, number) in code.function.parameters.iter().zip(0u32..) {
+            let align = if parameter.align == 0 { parameter.ty.bytes() } else { parameter.align };
+            end = end.next_multiple_of(align.max(1).into());
+            if number == index {
+                break;
+            }
+            end += u64::from(parameter.bytes);
+        }
+        end
+    }
+
+    fn special(&self, special: Special) -> u64 {
+        let launch = self.context.launch;
+        let threads = launch.block_threads().max(1);
+        let thread = self.running.thread.unwrap_or(0);
+        let (block, inside) = (thread / threads, thread % threads);
+        let (block_index, thread_index) =
+            (Launch::index_in(launch.grid, block), Launch::index_in(launch.block, inside));
+        let axis = |shape: [u32; 3], axis: u8| u64::from(shape.get(usize::from(axis)).copied().unwrap_or(0));
+        let lane = inside % 32;
+        let lower = (1u64 << lane) - 1;
+        let own = 1u64 << lane;
+        let all = u64::from(u32::MAX);
+        match special {
+            Special::Tid(of) => axis(thread_index, of),
+            Special::Ntid(of) => axis(launch.block, of),
+            Special::Ctaid(of) | Special::ClusterId(of) => axis(block_index, of),
+            Special::Nctaid(of) | Special::NclusterId(of) => axis(launch.grid, of),
+            Special::LaneId => lane.into(),
+            Special::WarpId => (inside / 32).into(),
+            Special::NwarpId => threads.div_ceil(32).into(),
+            Special::WarpSize => 32,
+            Special::SmId => block.into(),
+            Special::NsmId => launch.blocks().into(),
+            Special::ClusterNctaid(_) | Special::ClusterNctarank => 1,
+            Special::LaneMaskEq => own,
+            Special::LaneMaskLt => lower,
+            Special::LaneMaskLe => lower | own,
+            Special::LaneMaskGe => all & !lower,
+            Special::LaneMaskGt => all & !(lower | own),
+            Special::DynamicSharedSize => launch.dynamic_shared.into(),
+            Special::TotalSharedSize | Special::AggregateSharedSize => self.context.shared.bytes,
+            Special::GridId
+            | Special::ClusterCtaid(_)
+            | Special::ClusterCtarank
+            | Special::IsExplicitCluster
+            | Special::Clock
+            | Special::Clock64
+            | Special::GlobalTimer
+            | Special::CurrentGraphExec
+            | Special::Environment(_)
+            | Special::Other => 0,
+        }
+    }
+
+    fn sources(&self, function: &Function, instruction: Instruction) -> Vec<u64> {
+        function.sources(instruction.operands).iter().map(|&operand| self.operand(operand)).collect()
+    }
+
+    /// Executes an instruction, or stops before it.
+    fn execute(&mut self, function: &'a Function, instruction: Instruction) -> Did {
+        if let Some(guard) = instruction.guard
+            && (self.register(guard.register()) & 1 != 0) == guard.negated()
+        {
+            return Did::Next;
+        }
+        let sources = function.sources(instruction.operands);
+        if sources.iter().any(|&operand| is_clock(operand)) {
+            return Did::Stop(self.unknown("a read of the clock".to_owned()));
+        }
+        match instruction.op {
+            Op::Arithmetic(arithmetic) => {
+                let values = self.sources(function, instruction);
+                let destinations = function.destinations(instruction.operands);
+                let results = match arithmetic.operation {
+                    standstill_kernel_ir::Operation::Isspacep => {
+                        let inside = is_in_space(values.first().copied(), values.get(1).copied());
+                        self.assign(destinations.first(), inside.into());
+                        return Did::Next;
+                    }
+                    _ => evaluate::execute(&arithmetic, &values, destinations.len()),
+                };
+                let Some(results) = results else {
+                    return Did::Stop(self.unknown(format!("{:?}", arithmetic.operation).to_lowercase()));
+                };
+                for (destination, &value) in destinations.iter().zip(results.iter()) {
+                    self.assign(Some(destination), value);
+                }
+                Did::Next
+            }
+            Op::Load(access) | Op::Store(access) | Op::Atomic { access, .. } => {
+                match self.access(function, instruction, access, false) {
+                    Ok(true) => Did::Next,
+                    Ok(false) => Did::Stop(Stop::Status(Status::Runs)),
+                    Err(stop) => Did::Stop(stop),
+                }
+            }
+            Op::Barrier { .. }
+            | Op::WarpSync
+            | Op::Shuffle(_)
+            | Op::Vote(_)
+            | Op::Match { .. }
+            | Op::WarpReduce { .. } => Did::Stop(Stop::Status(Status::Runs)),
+            // Memory is sequentially consistent here, and time does not count.
+            Op::Fence { .. }
+            | Op::Nanosleep
+            | Op::Hint
+            | Op::LifeMark { .. }
+            | Op::SetMaximumRegisters
+            | Op::GridDependency { .. } => Did::Next,
+            Op::Call(call) => self.call(function, instruction, call.0),
+            Op::ActiveMask
+            | Op::Elect
+            | Op::Mbarrier { .. }
+            | Op::AsyncCopy { .. }
+            | Op::AsyncCommit
+            | Op::AsyncWait
+            | Op::AsyncMbarrierArrive { .. }
+            | Op::BulkCopy { .. }
+            | Op::AsyncStore { .. }
+            | Op::BulkCommit
+            | Op::BulkWait { .. }
+            | Op::Matrix(_)
+            | Op::ClusterBarrier { .. }
+            | Op::Opaque(_) => Did::Stop(self.unknown(describe(function, instruction.op))),
+        }
+    }
+
+    fn call(&mut self, function: &'a Function, instruction: Instruction, call: u32) -> Did {
+        let Some(site) = function.calls.get(call as usize) else { return Did::Next };
+        let Callee::Direct(id) = site.callee else {
+            return Did::Stop(self.unknown("an indirect call".to_owned()));
+        };
+        let name = self.context.functions.get(id.0 as usize).map_or("", |header| header.name.as_str());
+        match name {
+            "__assertfail" => return Did::Stop(Stop::Status(Status::Asserts)),
+            "vprintf" => {
+                self.assign(function.destinations(instruction.operands).first(), 0);
+                return Did::Next;
+            }
+            _ => {}
+        }
+        let Some(callee) = code(self.context.codes, id.0) else {
+            return Did::Stop(self.unknown(format!("a call of {name}")));
+        };
+        if self.running.frames.len() >= DEPTH {
+            return Did::Stop(self.unknown(format!("{DEPTH} calls inside each other")));
+        }
+        let arguments = site.arguments.iter();
+        let arguments: Vec<_> =
+            arguments.map(|piece| (piece.index, piece.offset, self.register(piece.register))).collect();
+        for piece in &site.results {
+            self.set(piece.register, 0);
+        }
+        self.pass();
+        let FunctionId(number) = id;
+        let first = callee.function.blocks.first().map_or(0, |block| block.first);
+        let registers = vec![0; callee.function.registers.len()];
+        self.running.frames.push(Active { function: number, block: 0, at: first, registers });
+        for piece in &callee.function.parameter_pieces {
+            let value = arguments.iter().find(|(index, offset, _)| (*index, *offset) == (piece.index, piece.offset));
+            self.set(piece.register, value.map_or(0, |&(_, _, value)| value));
+        }
+        Did::Moved
+    }
+
+    /// Executes a memory access when nobody else can see it, or anyhow. Whether it was executed.
+    pub(crate) fn access(
+        &mut self,
+        function: &'a Function,
+        instruction: Instruction,
+        access: Access,
+        anyhow: bool,
+    ) -> Result<bool, Stop> {
+        let bytes = access.ty.bytes();
+        if access.ty.bits() > 64 {
+            return Err(self.unknown("an access of 128 bits".to_owned()));
+        }
+        let mut values = self.sources(function, instruction);
+        if values.is_empty() {
+            return Ok(true);
+        }
+        let first = values.remove(0);
+        let destinations = function.destinations(instruction.operands);
+        let elements = u32::from(access.elements.max(1));
+        let place = match access.space {
+            Space::Param if first < PARAMETERS => Window::Parameters(first as u32),
+            Space::Shared | Space::SharedCluster => window(first & 0xffff_ffff),
+            Space::Local => window(first & 0xffff_ffff),
+            Space::Global | Space::Const => Window::Global,
+            _ => window(first),
+        };
+        match place {
+            Window::Parameters(offset) => {
+                for (index, destination) in (0..elements).zip(destinations) {
+                    let value = number(&self.context.launch.parameters, offset + index * bytes, bytes);
+                    self.assign(Some(destination), sign(value, access.ty));
+                }
+                return Ok(true);
+            }
+            Window::Local(offset) => return self.local(instruction.op, destinations, &values, access, offset),
+            Window::Shared { rank: Some(_), .. } => {
+                return Err(self.unknown("an access to another block's shared memory".to_owned()));
+            }
+            Window::Shared { .. } | Window::Global => {}
+        }
+        let (shared, start) = match place {
+            Window::Shared { offset, .. } => (true, u64::from(offset)),
+            _ => (false, first),
+        };
+        let slots: Result<Vec<Slot>, Wrong> = (0..elements)
+            .map(|element| self.memory.slot(self.running.block, shared, start + u64::from(element * bytes), bytes))
+            .collect();
+        let slots = slots.map_err(|wrong| Stop::Status(Status::Faults(wrong)))?;
+        let writes = !matches!(instruction.op, Op::Load(_));
+        let thread = self.running.thread;
+        let constant = access.space == Space::Const;
+        let own = slots.iter().fold(true, |own, slot| {
+            // Every one is to be noted.
+            (constant || self.memory.is_own(slot.word, thread, writes)) && own
+        });
+        if !own && !anyhow {
+            return Ok(false);
+        }
+        for (slot, index) in slots.into_iter().zip(0usize..) {
+            let word = self.memory.read(&self.contents, slot.word);
+            let before = slot.get(word, access.ty);
+            match instruction.op {
+                Op::Load(_) => self.assign(destinations.get(index), before),
+                Op::Store(_) => {
+                    let value = values.get(index).copied().unwrap_or(0);
+                    self.memory.write(&mut self.contents, slot.word, slot.put(word, value));
+                }
+                Op::Atomic { operation, .. } => {
+                    let old = before;
+                    let (operand, second) =
+                        (values.first().copied().unwrap_or(0), values.get(1).copied().unwrap_or(0));
+                    let space = if shared { Space::Shared } else { Space::Global };
+                    let new = evaluate::atomic::atomic(operation, access.ty, space, old, operand, second);
+                    let Some(new) = new else {
+                        return Err(self.unknown(format!("an atomic {operation:?}").to_lowercase()));
+                    };
+                    self.memory.write(&mut self.contents, slot.word, slot.put(word, new));
+                    self.assign(destinations.get(index), old);
+                }
+                _ => {}
+            }
+            let after = slot.get(self.memory.read(&self.contents, slot.word), access.ty);
+            let address = start + u64::from(index as u32 * bytes);
+            self.seen.get_or_insert(Seen { address, shared, bytes, before, after });
+        }
+        Ok(true)
+    }
+
+    fn local(
+        &mut self,
+        op: Op,
+        destinations: &[Operand],
+        values: &[u64],
+        access: Access,
+        offset: u32,
+    ) -> Result<bool, Stop> {
+        let bytes = access.ty.bytes();
+        for index in 0..u32::from(access.elements.max(1)) {
+            let start = offset.saturating_add(index * bytes);
+            if start >= LOCAL_BYTES {
+                return Err(Stop::Status(Status::Faults(Wrong::OutOfBounds(LOCAL + u64::from(start)))));
+            }
+            let (start, end) = (start as usize, (start + bytes) as usize);
+            if self.running.memory.len() < end {
+                self.running.memory.resize(end, 0);
+            }
+            if matches!(op, Op::Store(_)) {
+                let value = values.get(index as usize).copied().unwrap_or(0).to_le_bytes();
+                if let (Some(to), Some(from)) =
+                    (self.running.memory.get_mut(start..end), value.get(..bytes as usize))
+                {
+                    to.copy_from_slice(from);
+                }
+            } else {
+                let value = number(&self.running.memory, start as u32, bytes);
+                self.assign(destinations.get(index as usize), sign(value, access.ty));
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The little-endian number at an offset.
+fn number(bytes: &[u8], offset: u32, length: u32) -> u64 {
+    let range = offset as usize..offset as usize + length as usize;
+    bytes.get(range).unwrap_or(&[]).iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+/// A value extended by the sign of its type.
+fn sign(value: u64, ty: Type) -> u64 {
+    let unused = 64 - ty.bits().clamp(1, 64);
+    if ty.is_signed() { ((value << unused) as i64 >> unused) as u64 } else { value }
+}
+
+fn is_clock(operand: Operand) -> bool {
+    matches!(operand, Operand::Special(Special::Clock | Special::Clock64 | Special::GlobalTimer))
+}
+
+fn is_in_space(address: Option<u64>, space: Option<u64>) -> bool {
+    let space_of = match address.map(window) {
+        Some(Window::Shared { .. }) => Space::Shared,
+        Some(Window::Local(_)) => Space::Local,
+        Some(Window::Parameters(_)) => Space::Param,
+        _ => Space::Global,
+    };
+    let shared = space_of == Space::Shared && space == Some(Space::SharedCluster as u64);
+    space == Some(space_of as u64) || shared
+}
+
+/// What an instruction that is not explored is called.
+fn describe(function: &Function, op: Op) -> String {
+    match op {
+        Op::Opaque(id) => {
+            function.opaque.get(id.0 as usize).map_or("?", |opaque| opaque.mnemonic.as_str()).to_owned()
+        }
+        Op::ActiveMask => "activemask".to_owned(),
+        Op::Elect => "elect".to_owned(),
+        Op::Mbarrier { .. } | Op::AsyncMbarrierArrive { .. } => "an mbarrier".to_owned(),
+        Op::ClusterBarrier { .. } => "a cluster barrier".to_owned(),
+        Op::Matrix(_) => "a matrix instruction".to_owned(),
+        _ => "an asynchronous copy".to_owned(),
+    }
+}
+

@@ -1,0 +1,203 @@
+//! The launch that is explored: a kernel with its shape, its parameters and the memory that it finds.
+
+use standstill_kernel_ir::{Function, FunctionId, FunctionKind, Program, Space};
+
+use crate::layout;
+
+/// A piece of global or constant memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Region {
+    /// Its first address.
+    pub address: u64,
+    /// What it holds when the kernel starts.
+    pub bytes: Vec<u8>,
+    /// What a reader calls it: a variable's name, or `p0` for the buffer that parameter 0 points at.
+    pub name: String,
+    /// Bytes of one element, for naming places in it.
+    pub element: u32,
+}
+
+/// What is passed for a parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Argument {
+    /// A value, in the low bytes.
+    Value(u64),
+    /// The bytes of a parameter of any size.
+    Bytes(Vec<u8>),
+    /// The address of a buffer of its own.
+    Buffer {
+        /// What the buffer holds.
+        bytes: Vec<u8>,
+        /// Bytes of one element.
+        element: u32,
+    },
+}
+
+/// Why a launch cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    /// No kernel has that name.
+    #[error("there is no kernel `{name}`; there are {}", if there.is_empty() { "none".to_owned() } else { there.join(", ") })]
+    NoKernel {
+        /// The name asked for.
+        name: String,
+        /// The kernels that there are.
+        there: Vec<String>,
+    },
+    /// An extent is zero, or there are more threads than can be explored.
+    #[error("{threads} threads cannot be explored: at least one and at most {most}")]
+    Threads {
+        /// Threads of the launch.
+        threads: u64,
+        /// The most that there may be.
+        most: u64,
+    },
+    /// A parameter has no argument, or the other way round.
+    #[error("the kernel has {expected} parameters, and {given} arguments were given")]
+    Arguments {
+        /// Number of parameters.
+        expected: usize,
+        /// Number of arguments.
+        given: usize,
+    },
+}
+
+/// The most threads of a launch: beyond that no state space can be searched.
+pub const MOST_THREADS: u64 = 1024;
+
+/// A launch.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// The kernel.
+    pub kernel: FunctionId,
+    /// Blocks in x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y and z.
+    pub block: [u32; 3],
+    /// Blocks of a cluster in x, y and z.
+    pub cluster: [u32; 3],
+    /// The kernel's parameters as they lie in parameter space.
+    pub parameters: Vec<u8>,
+    /// Global and constant memory.
+    pub memory: Vec<Region>,
+    /// The address of each variable of the module; 0 for those in shared memory.
+    pub variables: Vec<u64>,
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: u32,
+}
+
+impl Launch {
+    /// A launch of the kernel with this name, mangled or not, with one thread and no arguments. Variables of
+    /// the module hold zeros; see [`Launch::set_variable`].
+    pub fn new(program: &dyn Program, kernel: &str) -> Result<Launch, LaunchError> {
+        let module = program.module();
+        let kernels = || {
+            module.functions.iter().zip(0u32..).filter(|(function, _)| {
+                function.kind == FunctionKind::Kernel && function.defined
+            })
+        };
+        let by_name = |name: &str| name == kernel || plain_name(name).as_deref() == Some(kernel);
+        let (_, id) = kernels().find(|(function, _)| by_name(&function.name)).ok_or_else(|| LaunchError::NoKernel {
+            name: kernel.to_owned(),
+            there: kernels().map(|(function, _)| function.name.clone()).collect(),
+        })?;
+        let mut launch = Launch {
+            kernel: FunctionId(id),
+            grid: [1; 3],
+            block: [1; 3],
+            cluster: [1; 3],
+            parameters: Vec::new(),
+            memory: Vec::new(),
+            variables: Vec::new(),
+            dynamic_shared: 0,
+        };
+        for variable in &module.variables {
+            let placed = matches!(variable.space, Space::Global | Space::Const) && variable.bytes > 0;
+            let bytes = usize::try_from(variable.bytes).unwrap_or(0);
+            let address =
+                if placed { launch.place(&variable.name, vec![0; bytes], variable.ty.bytes()) } else { 0 };
+            launch.variables.push(address);
+        }
+        Ok(launch)
+    }
+
+    /// Lays memory out behind what there is.
+    fn place(&mut self, name: &str, bytes: Vec<u8>, element: u32) -> u64 {
+        let end = self.memory.iter().map(|region| region.address + region.bytes.len() as u64).max();
+        // A gap between regions, so that an index past the end meets nobody's memory.
+        let address = end.map_or(layout::GLOBAL, |end| (end + 256).next_multiple_of(256));
+        self.memory.push(Region { address, bytes, name: name.to_owned(), element: element.max(1) });
+        address
+    }
+
+    /// Gives a variable of the module its first bytes.
+    pub fn set_variable(&mut self, variable: u32, bytes: &[u8]) {
+        let address = self.variables.get(variable as usize).copied().unwrap_or(0);
+        if let Some(region) = self.memory.iter_mut().find(|region| region.address == address && address != 0) {
+            let length = region.bytes.len().min(bytes.len());
+            if let (Some(to), Some(from)) = (region.bytes.get_mut(..length), bytes.get(..length)) {
+                to.copy_from_slice(from);
+            }
+        }
+    }
+
+    /// Passes the arguments, one for each parameter.
+    pub fn set_arguments(&mut self, function: &Function, arguments: &[Argument]) -> Result<(), LaunchError> {
+        if arguments.len() != function.parameters.len() {
+            return Err(LaunchError::Arguments {
+                expected: function.parameters.len(),
+                given: arguments.len(),
+            });
+        }
+        self.parameters.clear();
+        for ((parameter, argument), index) in function.parameters.iter().zip(arguments).zip(0usize..) {
+            let align = if parameter.align == 0 { parameter.ty.bytes() } else { parameter.align }.max(1);
+            let start = self.parameters.len().next_multiple_of(align as usize);
+            let mut bytes = match argument {
+                Argument::Value(value) => value.to_le_bytes().to_vec(),
+                Argument::Bytes(bytes) => bytes.clone(),
+                Argument::Buffer { bytes, element } => {
+                    self.place(&format!("p{index}"), bytes.clone(), *element).to_le_bytes().to_vec()
+                }
+            };
+            bytes.resize(parameter.bytes as usize, 0);
+            self.parameters.resize(start, 0);
+            self.parameters.extend(bytes);
+        }
+        Ok(())
+    }
+
+    /// Threads of a block.
+    pub fn block_threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    /// Number of blocks.
+    pub fn blocks(&self) -> u32 {
+        self.grid.iter().product()
+    }
+
+    /// Number of threads, checked.
+    pub(crate) fn threads(&self) -> Result<u32, LaunchError> {
+        let extents = self.grid.iter().chain(&self.block).map(|&extent| u64::from(extent));
+        let threads = extents.fold(1u64, u64::saturating_mul);
+        match u32::try_from(threads) {
+            Ok(count) if (1..=MOST_THREADS).contains(&threads) => Ok(count),
+            _ => Err(LaunchError::Threads { threads, most: MOST_THREADS }),
+        }
+    }
+
+    /// The place of a linear index in a shape.
+    pub(crate) fn index_in(shape: [u32; 3], linear: u32) -> [u32; 3] {
+        let [x, y, _] = shape.map(|extent| extent.max(1));
+        [linear % x, linear / x % y, linear / x / y]
+    }
+}
+
+/// `name` of `_Z4namePi`: the first component of a mangled name without namespaces.
+fn plain_name(mangled: &str) -> Option<String> {
+    let rest = mangled.strip_prefix("_Z")?;
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let length: usize = rest.get(..digits)?.parse().ok()?;
+    rest.get(digits..digits.checked_add(length)?).map(str::to_owned)
+}

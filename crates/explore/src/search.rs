@@ -1,0 +1,205 @@
+//! Breadth-first search over all states: the first state in which something is wrong is reached by the fewest steps.
+
+use rustc_hash::FxHashMap;
+
+use crate::graph::{Graph, NONE, StateId};
+use crate::system::{Next, System};
+use crate::thread::Status;
+
+/// How far a search may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// States.
+    pub states: usize,
+    /// Bytes that states and what belongs to them take.
+    pub bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { states: 200_000_000, bytes: 4 << 30 }
+    }
+}
+
+/// Something that is wrong in a state, by kind, so that each kind is told once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Wrong {
+    /// A thread stopped the launch; its state.
+    Stopped(u32),
+    /// All threads that have not ended wait for each other.
+    Deadlock,
+    /// All have ended and the expectation does not hold.
+    Expectation,
+    /// From here no execution ends.
+    Hopeless,
+}
+
+/// Why a search did not come to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Limit {
+    /// So many states.
+    States(usize),
+    /// So many bytes.
+    Bytes(usize),
+}
+
+/// What a search met.
+pub(crate) struct Search {
+    pub(crate) graph: Graph,
+    /// The first state of each kind of fault.
+    pub(crate) wrong: Vec<(Wrong, StateId)>,
+    /// Steps between states.
+    pub(crate) transitions: u64,
+    /// States in which all threads have ended.
+    pub(crate) finals: Vec<StateId>,
+    /// Memory after them, each once.
+    pub(crate) results: Vec<u32>,
+    pub(crate) limit: Option<Limit>,
+}
+
+/// What a caller wants to be told while a search runs.
+pub trait Observer {
+    /// So many states were met, and so many of them are not yet looked at.
+    fn progress(&mut self, states: usize, frontier: usize) {
+        let _ = (states, frontier);
+    }
+}
+
+impl Observer for () {}
+
+/// Calls `visit` with each thread that can take a step in a state and the state after it.
+pub(crate) fn successors(
+    system: &mut System<'_>,
+    state: &[u32],
+    after: &mut Vec<u32>,
+    mut visit: impl FnMut(usize, &[u32]),
+) {
+    let threads = system.threads();
+    let Some(&memory) = state.get(threads) else { return };
+    for thread in 0..threads {
+        let Some(&local) = state.get(thread) else { return };
+        if system.is_twin(state, thread) {
+            continue;
+        }
+        match system.next(local) {
+            Next::Step => {}
+            Next::Circle => {
+                visit(thread, state);
+                continue;
+            }
+            _ => continue,
+        }
+        let (local, memory) = system.step(local, memory);
+        after.clear();
+        after.extend_from_slice(state);
+        if let Some(slot) = after.get_mut(thread) {
+            *slot = local;
+        }
+        if let Some(slot) = after.get_mut(threads) {
+            *slot = memory;
+        }
+        if !matches!(system.next(local), Next::Step | Next::Circle | Next::Stopped) {
+            system.normalise(after);
+        }
+        system.sort(after);
+        visit(thread, after);
+    }
+}
+
+/// Searches all states. `holds` says of memory at the end whether it is as expected.
+pub(crate) fn search(
+    system: &mut System<'_>,
+    limits: Limits,
+    mut holds: impl FnMut(&System<'_>, u32) -> bool,
+    observer: &mut dyn Observer,
+) -> Search {
+    loop {
+        let search = attempt(system, limits, &mut holds, observer);
+        if !system.memory.broken {
+            return search;
+        }
+        // A word that seemed to be one thread's own is not: what was merged on that ground was merged wrongly.
+        system.restart();
+    }
+}
+
+/// States between two reports of progress.
+const REPORT: usize = 1 << 14;
+
+fn attempt(
+    system: &mut System<'_>,
+    limits: Limits,
+    holds: &mut impl FnMut(&System<'_>, u32) -> bool,
+    observer: &mut dyn Observer,
+) -> Search {
+    let mut search = Search {
+        graph: Graph::new(system.width()),
+        wrong: Vec::new(),
+        transitions: 0,
+        finals: Vec::new(),
+        results: Vec::new(),
+        limit: None,
+    };
+    let first = system.initial();
+    search.graph.insert(&first, NONE);
+    let mut judged: FxHashMap<u32, bool> = FxHashMap::default();
+    let (mut state, mut after) = (Vec::new(), Vec::new());
+    let mut at: StateId = 0;
+    while (at as usize) < search.graph.len() && !system.memory.broken {
+        state.clear();
+        state.extend_from_slice(search.graph.state(at));
+        let (mut steps, mut stopped) = (0, None);
+        for &local in state.get(..system.threads()).unwrap_or(&[]) {
+            if system.next(local) == Next::Stopped {
+                stopped = Some(local);
+            }
+        }
+        if let Some(local) = stopped {
+            note(&mut search.wrong, Wrong::Stopped(local), at);
+        } else {
+            let (graph, transitions) = (&mut search.graph, &mut search.transitions);
+            successors(system, &state, &mut after, |_, next| {
+                steps += 1;
+                *transitions += 1;
+                graph.insert(next, at);
+            });
+            if steps == 0 {
+                let over = |&local: &u32| {
+                    matches!(system.local(local).map(|local| local.status), Some(Status::Ended) | None)
+                };
+                if state.iter().take(system.threads()).all(over) {
+                    search.finals.push(at);
+                    let memory = state.last().copied().unwrap_or(0);
+                    let right = *judged.entry(memory).or_insert_with(|| holds(system, memory));
+                    if !right {
+                        note(&mut search.wrong, Wrong::Expectation, at);
+                    }
+                } else {
+                    note(&mut search.wrong, Wrong::Deadlock, at);
+                }
+            }
+        }
+        at += 1;
+        if (at as usize).is_multiple_of(REPORT) {
+            observer.progress(search.graph.len(), search.graph.len() - at as usize);
+            let bytes = search.graph.bytes() + system.bytes();
+            if bytes > limits.bytes {
+                search.limit = Some(Limit::Bytes(limits.bytes));
+                break;
+            }
+        }
+        if search.graph.len() > limits.states {
+            search.limit = Some(Limit::States(limits.states));
+            break;
+        }
+    }
+    search.results = judged.into_keys().collect();
+    search.results.sort_unstable();
+    search
+}
+
+fn note(wrong: &mut Vec<(Wrong, StateId)>, kind: Wrong, at: StateId) {
+    if !wrong.iter().any(|(known, _)| *known == kind) {
+        wrong.push((kind, at));
+    }
+}

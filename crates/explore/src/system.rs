@@ -1,0 +1,561 @@
+//! A launch as a transition system: states are numbers, and what one thread does from one of its states in one memory is
+//! worked out once.
+
+use rustc_hash::FxHashMap;
+use standstill_kernel_ir::evaluate::warp;
+use standstill_kernel_ir::{BarrierKind, BarrierReduction, FunctionId, Op, Program, Space, Symbol};
+
+use crate::code::{Code, is_collective};
+use crate::intern::Interner;
+use crate::interpret::{Context, Machine, Shared, Stop, Unknown};
+use crate::launch::{Launch, LaunchError};
+use crate::layout::Word;
+use crate::memory::Memory;
+use crate::thread::{Active, Local, Running, Status};
+
+/// What a thread waits for or does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// A step of its own.
+    Step,
+    /// A block barrier.
+    Barrier { id: u32, count: Option<u32>, predicate: bool },
+    /// The other lanes of its mask.
+    Warp { mask: u32 },
+    /// It takes no step that changes anything: it circles.
+    Circle,
+    /// Nothing: it has ended.
+    Over,
+    /// Nothing: the launch ends with an error.
+    Stopped,
+}
+
+/// How the threads of a launch may be exchanged for each other without changing anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Symmetry {
+    /// Any with any.
+    Grid,
+    /// Those of one block.
+    Block,
+    /// None.
+    None,
+}
+
+/// What is asked of a search, as far as it changes the transition system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reductions {
+    /// Accesses that nobody else can see are merged with the step before.
+    pub(crate) merge: bool,
+    /// States that differ by an exchange of threads are one.
+    pub(crate) symmetry: bool,
+    /// The end of a thread is a step, and states tell which threads have taken a step.
+    pub(crate) progress: bool,
+}
+
+/// A launch as a transition system. A state is one number for each thread and one for memory, last.
+pub(crate) struct System<'p> {
+    pub(crate) launch: Launch,
+    pub(crate) program: &'p dyn Program,
+    pub(crate) codes: Vec<Option<Code>>,
+    shared: Shared,
+    threads: u32,
+    per_block: u32,
+    symmetry: Symmetry,
+    /// Whether it matters to a thread which block it is in.
+    blocks_matter: bool,
+    pub(crate) reductions: Reductions,
+    pub(crate) memory: Memory,
+    locals: Interner<Local>,
+    next: Vec<Next>,
+    /// By number of thread state and memory: what comes of its step.
+    steps: FxHashMap<u64, (u32, u32)>,
+    unknown: Interner<Unknown>,
+}
+
+impl<'p> System<'p> {
+    pub(crate) fn new(
+        program: &'p dyn Program,
+        launch: Launch,
+        reductions: Reductions,
+    ) -> Result<System<'p>, LaunchError> {
+        let threads = launch.threads()?;
+        let codes = load(program, launch.kernel);
+        let shared = lay_out_shared(program, &codes, &launch);
+        let has = |wanted: fn(Op) -> bool| {
+            let functions = codes.iter().flatten();
+            functions.flat_map(|code| &code.function.instructions).any(|instruction| wanted(instruction.op))
+        };
+        let collective = has(is_collective);
+        let blocks_matter = shared.bytes > 0 || has(|op| matches!(op, Op::Barrier { .. })) || collective;
+        let symmetry = match reductions.symmetry {
+            false => Symmetry::None,
+            true if collective => Symmetry::None,
+            true if blocks_matter => Symmetry::Block,
+            true => Symmetry::Grid,
+        };
+        let memory = Memory::new(&launch, shared.bytes, reductions.merge);
+        Ok(System {
+            per_block: launch.block_threads(),
+            launch,
+            program,
+            codes,
+            shared,
+            threads,
+            symmetry,
+            blocks_matter,
+            reductions,
+            memory,
+            locals: Interner::default(),
+            next: Vec::new(),
+            steps: FxHashMap::default(),
+            unknown: Interner::default(),
+        })
+    }
+
+    /// Numbers of a state.
+    pub(crate) fn width(&self) -> usize {
+        self.threads as usize + 1
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        self.threads as usize
+    }
+
+    pub(crate) fn block_of(&self, thread: usize) -> u32 {
+        thread as u32 / self.per_block
+    }
+
+    /// Forgets everything but which words are shared.
+    pub(crate) fn restart(&mut self) {
+        self.memory.restart();
+        self.locals = Interner::default();
+        self.next.clear();
+        self.steps.clear();
+    }
+
+    pub(crate) fn local(&self, number: u32) -> Option<&Local> {
+        self.locals.get(number).map(|local| &**local)
+    }
+
+    pub(crate) fn next(&self, number: u32) -> Next {
+        self.next.get(number as usize).copied().unwrap_or(Next::Stopped)
+    }
+
+    pub(crate) fn unknown(&self, number: u32) -> Option<&Unknown> {
+        self.unknown.get(number).map(|unknown| &**unknown)
+    }
+
+    /// Bytes that thread states, contents and steps take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.memory.bytes() + self.locals.len() * 256 + self.steps.capacity() * 17
+    }
+
+    /// The first state.
+    pub(crate) fn initial(&mut self) -> Vec<u32> {
+        let mut contents = Vec::new();
+        let mut locals = Vec::new();
+        for thread in 0..self.threads {
+            let code = self.codes.get(self.launch.kernel.0 as usize).and_then(Option::as_ref);
+            let function = code.map(|code| &code.function);
+            let top = Active {
+                function: self.launch.kernel.0,
+                block: 0,
+                at: function.and_then(|function| function.blocks.first()).map_or(0, |block| block.first),
+                registers: vec![0; function.map_or(0, |function| function.registers.len())],
+            };
+            let running = Running {
+                frames: vec![top],
+                memory: Vec::new(),
+                thread: Some(thread),
+                block: if self.blocks_matter { thread / self.per_block } else { 0 },
+                started: !self.reductions.progress,
+            };
+            let (local, after) = self.go_on(running, contents, |_| Ok(()));
+            locals.push(local);
+            contents = after;
+        }
+        locals.push(self.memory.number(contents));
+        self.normalise(&mut locals);
+        self.sort(&mut locals);
+        locals
+    }
+
+    /// Runs a thread: first what `act` does, then up to its next operation that others can see.
+    fn go_on(
+        &mut self,
+        running: Running,
+        contents: Vec<u64>,
+        act: impl FnOnce(&mut Machine<'_, '_>) -> Result<(), Stop>,
+    ) -> (u32, Vec<u64>) {
+        let context = Context {
+            codes: &self.codes,
+            launch: &self.launch,
+            functions: &self.program.module().functions,
+            shared: &self.shared,
+        };
+        let mut machine = Machine { context: &context, memory: &mut self.memory, contents, running, seen: None };
+        let stop = act(&mut machine).err().unwrap_or_else(|| machine.settle());
+        let status = match stop {
+            Stop::Status(Status::Ends) if !self.reductions.progress => Status::Ended,
+            Stop::Status(status) => status,
+            Stop::Unknown(unknown) => Status::Unknown(self.unknown.number(unknown).0),
+        };
+        let next = match status {
+            Status::Runs => next(&machine),
+            Status::Ends => Next::Step,
+            Status::Ended => Next::Over,
+            Status::Circles => Next::Circle,
+            Status::Traps | Status::Asserts | Status::Faults(_) | Status::Unknown(_) => Next::Stopped,
+        };
+        let state = machine.running.state(&self.codes, status);
+        let contents = machine.contents;
+        let (number, fresh) = self.locals.number(state);
+        if fresh {
+            self.next.push(next);
+        }
+        (number, contents)
+    }
+
+    /// What comes of the step of a thread in a state, and the memory after it.
+    pub(crate) fn step(&mut self, local: u32, memory: u32) -> (u32, u32) {
+        let key = u64::from(local) << 32 | u64::from(memory);
+        if let Some(&known) = self.steps.get(&key) {
+            return known;
+        }
+        let known = self.work_out(local, memory);
+        self.steps.insert(key, known);
+        known
+    }
+
+    fn work_out(&mut self, local: u32, memory: u32) -> (u32, u32) {
+        let Some(state) = self.locals.get(local).cloned() else { return (local, memory) };
+        if state.status == Status::Ends {
+            let ended = Local { status: Status::Ended, started: true, ..(*state).clone() };
+            let (number, fresh) = self.locals.number(ended);
+            if fresh {
+                self.next.push(Next::Over);
+            }
+            return (number, memory);
+        }
+        let contents = self.memory.contents(memory);
+        let mut running = state.run(&self.codes);
+        running.started = true;
+        let (number, contents) = self.go_on(running, contents, |machine| {
+            let Some((function, &instruction)) = machine.instruction() else { return Ok(()) };
+            match instruction.op {
+                Op::Load(access) | Op::Store(access) | Op::Atomic { access, .. } => {
+                    machine.access(function, instruction, access, true)?;
+                }
+                // An arrival that does not wait.
+                Op::Barrier { .. } => {
+                    let sources = function.sources(instruction.operands);
+                    let id = sources.first().map_or(0, |&id| machine.operand(id));
+                    let word = machine.memory.barrier_word(machine.running.block, id as u32);
+                    let arrived = machine.memory.read(&machine.contents, word) + 1;
+                    machine.memory.write(&mut machine.contents, word, arrived);
+                }
+                _ => {}
+            }
+            machine.pass();
+            Ok(())
+        });
+        (number, self.memory.number(contents))
+    }
+
+    /// Lets through the barriers and warp operations that are complete; nobody can prevent it or see it happen
+    /// later, so it belongs to the step that completed them.
+    pub(crate) fn normalise(&mut self, state: &mut [u32]) {
+        loop {
+            let mut waiting = false;
+            for at in 0..self.threads() {
+                let next = state.get(at).map_or(Next::Over, |&local| self.next(local));
+                let team = match next {
+                    Next::Barrier { id, count, .. } => self.barrier_team(state, at, id, count),
+                    Next::Warp { mask } => self.warp_team(state, at, mask),
+                    _ => continue,
+                };
+                if !team.is_empty() {
+                    self.release(state, &team, next);
+                    waiting = true;
+                    break;
+                }
+            }
+            if !waiting {
+                return;
+            }
+        }
+    }
+
+    /// The threads of a block.
+    fn block_range(&self, at: usize) -> std::ops::Range<usize> {
+        let per_block = self.per_block as usize;
+        let first = at / per_block * per_block;
+        first..first + per_block
+    }
+
+    fn barrier_team(&mut self, state: &[u32], at: usize, id: u32, count: Option<u32>) -> Vec<usize> {
+        let (mut team, mut live) = (Vec::new(), 0u64);
+        for other in self.block_range(at) {
+            let next = state.get(other).map_or(Next::Over, |&local| self.next(local));
+            live += u64::from(next != Next::Over);
+            if matches!(next, Next::Barrier { id: there, .. } if there == id) {
+                team.push(other);
+            }
+        }
+        let arrived = match state.last() {
+            Some(&memory) if count.is_some() => {
+                let word = self.memory.barrier_word(self.block_of(at), id);
+                self.memory.read(&self.memory.contents(memory), word)
+            }
+            _ => 0,
+        };
+        let expected = count.map_or(live, u64::from);
+        if team.len() as u64 + arrived >= expected { team } else { Vec::new() }
+    }
+
+    fn warp_team(&self, state: &[u32], at: usize, mask: u32) -> Vec<usize> {
+        let block = self.block_range(at);
+        let first = block.start + (at - block.start) / 32 * 32;
+        let own = state.get(at).and_then(|&local| self.local(local)).and_then(|local| local.frames.last());
+        let place = own.map(|frame| (frame.function, frame.at));
+        let mut team = Vec::new();
+        for other in (0..32).filter(|lane| mask >> lane & 1 != 0).map(|lane| first + lane) {
+            let Some(&local) = state.get(other).filter(|_| block.contains(&other)) else { continue };
+            match self.next(local) {
+                Next::Over => {}
+                Next::Warp { mask: there } if there == mask => {
+                    let frame = self.local(local).and_then(|local| local.frames.last());
+                    if frame.map(|frame| (frame.function, frame.at)) != place {
+                        return Vec::new();
+                    }
+                    team.push(other);
+                }
+                _ => return Vec::new(),
+            }
+        }
+        if team.contains(&at) { team } else { vec![at] }
+    }
+
+    /// Lets a complete team go on.
+    fn release(&mut self, state: &mut [u32], team: &[usize], next: Next) {
+        let Some(&memory) = state.last() else { return };
+        let mut contents = self.memory.contents(memory);
+        if let (Next::Barrier { id, count: Some(_), .. }, Some(&first)) = (next, team.first()) {
+            let word = self.memory.barrier_word(self.block_of(first), id);
+            self.memory.write(&mut contents, word, 0);
+        }
+        let predicates = team.iter().map(|&thread| match state.get(thread).map(|&local| self.next(local)) {
+            Some(Next::Barrier { predicate, .. }) => u64::from(predicate),
+            _ => 0,
+        });
+        let holding: u64 = predicates.sum();
+        let values = self.lane_values(state, team);
+        for &thread in team {
+            let Some(running) = state.get(thread).and_then(|&local| self.local(local)).map(|local| local.run(&self.codes))
+            else {
+                continue;
+            };
+            let lane = (thread as u32 % self.per_block) % 32;
+            let (local, after) = self.go_on(running, contents, |machine| {
+                give_result(machine, &values, lane, holding, team.len() as u64)?;
+                machine.pass();
+                Ok(())
+            });
+            contents = after;
+            if let Some(slot) = state.get_mut(thread) {
+                *slot = local;
+            }
+        }
+        let memory = self.memory.number(contents);
+        if let Some(slot) = state.last_mut() {
+            *slot = memory;
+        }
+    }
+
+    /// The first source of each lane of a team, with the lanes that there are.
+    fn lane_values(&mut self, state: &[u32], team: &[usize]) -> Lanes {
+        let mut lanes = Lanes { values: [0; 32], mask: 0 };
+        let context = Context {
+            codes: &self.codes,
+            launch: &self.launch,
+            functions: &self.program.module().functions,
+            shared: &self.shared,
+        };
+        for &thread in team {
+            let Some(local) = state.get(thread).and_then(|&local| self.locals.get(local)) else { continue };
+            let machine = Machine {
+                context: &context,
+                memory: &mut self.memory,
+                contents: Vec::new(),
+                running: local.run(&self.codes),
+                seen: None,
+            };
+            let lane = (thread as u32 % self.per_block) % 32;
+            lanes.mask |= 1 << lane;
+            if let (Some((function, instruction)), Some(slot)) =
+                (machine.instruction(), lanes.values.get_mut(lane as usize))
+            {
+                *slot = function.sources(instruction.operands).first().map_or(0, |&source| machine.operand(source));
+            }
+        }
+        lanes
+    }
+
+    /// Brings threads that can be exchanged into one order.
+    pub(crate) fn sort(&self, state: &mut [u32]) {
+        let threads = self.threads();
+        let Some(locals) = state.get_mut(..threads) else { return };
+        match self.symmetry {
+            Symmetry::Grid => locals.sort_unstable(),
+            Symmetry::Block => locals.chunks_mut(self.per_block as usize).for_each(<[u32]>::sort_unstable),
+            Symmetry::None => {}
+        }
+    }
+
+    /// Whether a thread does the same as the one before it in a sorted state.
+    pub(crate) fn is_twin(&self, state: &[u32], thread: usize) -> bool {
+        let twin = thread > 0 && state.get(thread - 1) == state.get(thread);
+        match self.symmetry {
+            Symmetry::Grid => twin,
+            Symmetry::Block => twin && !thread.is_multiple_of(self.per_block as usize),
+            Symmetry::None => false,
+        }
+    }
+}
+
+/// What the lanes of a team bring.
+struct Lanes {
+    values: [u64; 32],
+    mask: u32,
+}
+
+/// What stands before a thread that is not alone with its next operation.
+fn next(machine: &Machine<'_, '_>) -> Next {
+    let Some((function, instruction)) = machine.instruction() else { return Next::Step };
+    let sources = function.sources(instruction.operands);
+    let source = |index: usize| match sources.get(index) {
+        None | Some(standstill_kernel_ir::Operand::Absent) => None,
+        Some(&operand) => Some(machine.operand(operand)),
+    };
+    match instruction.op {
+        Op::Barrier { kind: BarrierKind::Sync, .. } => Next::Barrier {
+            id: source(0).unwrap_or(0) as u32,
+            count: source(1).map(|count| count as u32),
+            predicate: source(2).is_some_and(|predicate| predicate & 1 != 0),
+        },
+        Op::WarpSync => Next::Warp { mask: source(0).unwrap_or(u64::MAX) as u32 },
+        Op::Vote(_) | Op::Match { .. } | Op::WarpReduce { .. } => {
+            Next::Warp { mask: source(1).unwrap_or(u64::MAX) as u32 }
+        }
+        Op::Shuffle(_) => Next::Warp { mask: source(3).unwrap_or(u64::MAX) as u32 },
+        _ => Next::Step,
+    }
+}
+
+/// What a lane gets when its team goes on.
+fn give_result(
+    machine: &mut Machine<'_, '_>,
+    lanes: &Lanes,
+    lane: u32,
+    holding: u64,
+    team: u64,
+) -> Result<(), Stop> {
+    let Some((function, &instruction)) = machine.instruction() else { return Ok(()) };
+    let destinations = function.destinations(instruction.operands);
+    let source = |index: usize| {
+        function.sources(instruction.operands).get(index).map_or(0, |&operand| machine.operand(operand))
+    };
+    let value = |lane: usize| lanes.values.get(lane).copied().unwrap_or(0);
+    let votes = || (0..32).fold(0u32, |votes, lane| votes | ((value(lane) & 1) as u32) << lane) & lanes.mask;
+    let results = match instruction.op {
+        Op::Barrier { reduction: Some(reduction), .. } => match reduction {
+            BarrierReduction::Count => vec![holding],
+            BarrierReduction::And => vec![u64::from(holding == team)],
+            BarrierReduction::Or => vec![u64::from(holding > 0)],
+        },
+        Op::Shuffle(mode) => {
+            let (from, in_range) = warp::shuffle_source(mode, lane, source(1), source(2));
+            vec![value(from), in_range.into()]
+        }
+        Op::Vote(mode) => vec![warp::vote(mode, votes(), lanes.mask)],
+        Op::Match { all: true } => {
+            let (mask, same) = warp::match_all(&lanes.values, 64, lanes.mask);
+            vec![mask, same.into()]
+        }
+        Op::Match { all: false } => {
+            let masks = warp::match_any(&lanes.values, 64, lanes.mask);
+            vec![masks.get(lane as usize).copied().unwrap_or(0)]
+        }
+        Op::WarpReduce { operation, ty } => match warp::reduce(operation, ty, &lanes.values, lanes.mask) {
+            Some(value) => vec![value],
+            None => return Err(machine.unknown("a reduction of a warp".to_owned())),
+        },
+        _ => Vec::new(),
+    };
+    for (destination, value) in destinations.iter().zip(results) {
+        machine.assign(Some(destination), value);
+    }
+    Ok(())
+}
+
+/// The kernel and every function that it can come to by direct calls.
+fn load(program: &dyn Program, kernel: FunctionId) -> Vec<Option<Code>> {
+    let mut codes: Vec<Option<Code>> = Vec::new();
+    codes.resize_with(program.module().functions.len(), || None);
+    let mut wanted = vec![kernel.0];
+    while let Some(id) = wanted.pop() {
+        if let Some(slot) = codes.get_mut(id as usize)
+            && slot.is_none()
+            && let Some(function) = program.function(FunctionId(id))
+        {
+            let code = Code::new(function);
+            wanted.extend(&code.calls);
+            *slot = Some(code);
+        }
+    }
+    codes
+}
+
+/// Gives each shared variable that the code can use an offset.
+fn lay_out_shared(program: &dyn Program, codes: &[Option<Code>], launch: &Launch) -> Shared {
+    let mut shared = Shared::default();
+    let module = program.module();
+    let mut dynamic = Vec::new();
+    let mut place = |key, bytes: u64, align: u32, shared: &mut Shared| {
+        let start = shared.bytes.next_multiple_of(u64::from(align.max(8)));
+        shared.offsets.insert(key, start);
+        shared.bytes = start + bytes;
+    };
+    for (variable, index) in module.variables.iter().zip(0u32..) {
+        if variable.space == Space::Shared {
+            let key = (None, Symbol::Module(index));
+            if variable.bytes == 0 {
+                dynamic.push((key, variable.align));
+            } else {
+                place(key, variable.bytes, variable.align, &mut shared);
+            }
+        }
+    }
+    for (code, function) in codes.iter().zip(0u32..) {
+        for (variable, index) in code.iter().flat_map(|code| &code.function.variables).zip(0u32..) {
+            if variable.space == Space::Shared {
+                let key = (Some(function), Symbol::Local(index));
+                place(key, variable.bytes, variable.align, &mut shared);
+            }
+        }
+    }
+    // All unsized arrays begin at the same place, behind the others.
+    let end = shared.bytes;
+    for (key, align) in dynamic {
+        shared.bytes = end;
+        place(key, launch.dynamic_shared.into(), align.max(16), &mut shared);
+    }
+    shared
+}
+
+impl Memory {
+    /// The word that counts arrivals at a barrier that did not wait.
+    pub(crate) fn barrier_word(&mut self, block: u32, id: u32) -> usize {
+        self.reserved(Word { block, index: 1 << 60 | u64::from(id) })
+    }
+}
