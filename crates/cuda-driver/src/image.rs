@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use standstill_fatbin::{Contents, KernelResources};
 use standstill_kernel_ir::{
-    Function, FunctionId, FunctionKind, LaunchBounds, Operand, Program, Space, Symbol,
+    Function, FunctionId, FunctionKind, LaunchBounds, Operand, Program, Space, Symbol, VariableImage,
 };
 use standstill_ptx::Lowering;
 
@@ -172,18 +172,14 @@ impl Image {
             .collect()
     }
 
-    /// The index of a variable of the module.
-    pub(crate) fn variable_index(&self, name: &str) -> Option<u32> {
-        let index = self.lowering.module().variables.iter().position(|variable| variable.name == name)?;
-        u32::try_from(index).ok()
+    /// The variable of the module with this name.
+    pub(crate) fn variable(&self, name: &str) -> Option<u32> {
+        self.lowering.variable(name)
     }
 
-    /// A variable or function of the module.
-    pub(crate) fn symbol(&self, name: &str) -> Option<Symbol> {
-        self.variable_index(name).map(Symbol::Module).or_else(|| {
-            let index = self.lowering.module().functions.iter().position(|f| f.name == name)?;
-            Some(Symbol::Function(u32::try_from(index).ok()?))
-        })
+    /// The first values of its variables.
+    pub(crate) fn first_values(&self) -> Vec<VariableImage> {
+        self.lowering.first_values()
     }
 
     /// Registers of a thread by kernel, where compiled code says them.

@@ -15,7 +15,6 @@ mod card;
 mod fault_report;
 pub mod host;
 mod image;
-mod initial;
 pub mod journal;
 mod kept;
 mod link;

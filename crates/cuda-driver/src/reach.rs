@@ -12,7 +12,6 @@ use standstill_trace::{Access, LaunchShape, Mode};
 
 use crate::card::{Card, DEFAULT_MODEL};
 use crate::image::{Image, Kernel};
-use crate::initial;
 use crate::software::Code;
 
 /// Threads of a launch that is run at most.
@@ -57,7 +56,7 @@ fn run(
 ) -> Option<Vec<Access>> {
     let card = Card::find(DEFAULT_MODEL)?;
     let device = Device::new(card.device, card.memory);
-    let module = device.load_placed(Arc::new(Code(image)), &initial::images(image), &[]).ok()?;
+    let module = device.load_placed(Arc::new(Code(image)), &image.first_values(), &[]).ok()?;
     let mut parameters = shape.arguments.clone();
     parameters.resize(kernel.parameter_bytes, 0);
     let mut stand_ins: Vec<StandIn> = Vec::new();

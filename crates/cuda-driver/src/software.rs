@@ -15,7 +15,6 @@ use crate::call_site::CallSite;
 use crate::card::Card;
 use crate::fault_report::{Freed, FreedMemory, failure};
 use crate::image::Image;
-use crate::initial;
 use crate::operation::Launch;
 use crate::queue::OperationOrder;
 use crate::status::Status;
@@ -115,13 +114,11 @@ impl Software {
         if let Some(known) = modules.get(&image.number) {
             return known.clone();
         }
-        let placed: Vec<(u32, u64)> = placed
-            .iter()
-            .filter_map(|(name, address)| Some((image.variable_index(name)?, *address)))
-            .collect();
+        let placed: Vec<(u32, u64)> =
+            placed.iter().filter_map(|(name, address)| Some((image.variable(name)?, *address))).collect();
         let loaded = self
             .device
-            .load_placed(Arc::new(Code(image)), &initial::images(image), &placed)
+            .load_placed(Arc::new(Code(image)), &image.first_values(), &placed)
             .map_err(|_| Status::MemoryAllocation);
         modules.insert(image.number, loaded.clone());
         loaded

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use standstill_kernel_ir::launch::Device as Model;
-use standstill_kernel_ir::{Program, Space};
+use standstill_kernel_ir::{Program, Space, VariableImage};
 
 use crate::grid::Grid;
 use crate::launch::{LaunchError, LaunchRequest};
 use crate::memory::Memory;
-use crate::module::{LoadError, Module, VariableImage};
+use crate::module::{LoadError, Module};
 
 /// A software GPU.
 #[derive(Debug)]

@@ -37,5 +37,6 @@ pub use launch::{
     Choice, DeviceSink, Interleaving, KernelInfo, LaunchError, LaunchRequest, ParameterInfo, Schedule,
 };
 pub use memory::{AllocationInfo, Memory, MemoryError};
-pub use module::{LoadError, Module, Pointer, VariableImage};
+pub use module::{LoadError, Module};
 pub use reach::Touched;
+pub use standstill_kernel_ir::{Pointer, VariableImage};

@@ -3,37 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
-use standstill_kernel_ir::{Function, FunctionId, FunctionKind, Program, Space};
+use standstill_kernel_ir::{Function, FunctionId, FunctionKind, Program, Space, VariableImage};
 
 use crate::address;
 use crate::decode::code::Kernel;
 use crate::device::{Device, is_placed};
 use crate::launch::{KernelInfo, LaunchError, ParameterInfo};
 use crate::memory::MemoryError;
-
-/// The first bytes of a variable.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VariableImage {
-    /// Index into the module's variables.
-    pub variable: u32,
-    /// Bytes from its start; the rest is zero.
-    pub bytes: Vec<u8>,
-    /// Addresses to put in.
-    pub pointers: Vec<Pointer>,
-}
-
-/// An address in a variable's first value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pointer {
-    /// Where it stands in the variable.
-    pub offset: u32,
-    /// Its size, 4 or 8 bytes.
-    pub bytes: u8,
-    /// What it points at.
-    pub symbol: standstill_kernel_ir::Symbol,
-    /// Bytes added to that address.
-    pub addend: i64,
-}
 
 /// Why a module cannot be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

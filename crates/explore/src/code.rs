@@ -46,8 +46,7 @@ impl Code {
             Callee::Direct(id) => Some(id.0),
             _ => None,
         });
-        let mut code =
-            Code { calls: calls.collect(), live: Vec::new(), identity: Vec::new(), function };
+        let mut code = Code { calls: calls.collect(), live: Vec::new(), identity: Vec::new(), function };
         code.live = code.liveness();
         code.identity = code.identities();
         code
@@ -66,14 +65,10 @@ impl Code {
         })
     }
 
-    /// Whether code that can still run from a block on asks which thread this is (in this function alone).
+    /// Whether code that can still run from a block on may ask which thread this is: in this function, or in one that
+    /// it calls.
     pub(crate) fn asks_identity(&self, block: u32) -> bool {
         self.identity.get(block as usize).copied().unwrap_or(true)
-    }
-
-    /// Whether the function asks at all.
-    pub(crate) fn ever_asks_identity(&self) -> bool {
-        self.identity.first().copied().unwrap_or(false)
     }
 
     fn liveness(&self) -> Vec<Registers> {
@@ -140,11 +135,12 @@ impl Code {
         let own = |block: u32| {
             let in_operands = function.instructions_of(BlockId(block)).iter().any(|instruction| {
                 let sources = function.sources(instruction.operands);
-                is_collective(instruction.op) || sources.iter().any(|&operand| names_thread(operand))
+                is_collective(instruction.op)
+                    || matches!(instruction.op, Op::Call(_))
+                    || sources.iter().any(|&operand| names_thread(operand))
             });
             let terminator = function.blocks.get(block as usize).map(|block| block.terminator);
-            in_operands
-                || matches!(terminator, Some(Terminator::Switch { index, .. }) if names_thread(index))
+            in_operands || matches!(terminator, Some(Terminator::Switch { index, .. }) if names_thread(index))
         };
         let count = function.blocks.len() as u32;
         let mut asks: Vec<bool> = (0..count).map(own).collect();

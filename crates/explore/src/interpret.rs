@@ -2,8 +2,8 @@
 
 use standstill_kernel_ir::evaluate;
 use standstill_kernel_ir::{
-    Access, Callee, Function, FunctionId, Instruction, LocationId, Op, Operand, Register, Space,
-    Special, Symbol, Terminator, Type,
+    Access, Callee, Function, FunctionId, Instruction, LocationId, Op, Operand, Register, Space, Special,
+    Symbol, Terminator, Type,
 };
 
 use crate::code::Code;
@@ -133,7 +133,8 @@ impl<'a> Machine<'a, '_> {
                         let (frame, top) = (state.frames.last()?, self.top()?);
                         Some((frame.function, frame.block) == (top.function, top.block))
                     };
-                    let state = || (self.running.state(self.context.codes, Status::Runs), self.contents.clone());
+                    let state =
+                        || (self.running.state(self.context.codes, Status::Runs), self.contents.clone());
                     if remembered.as_ref().is_some_and(|(local, _)| here(local) == Some(true))
                         && remembered == Some(state())
                     {
@@ -152,9 +153,7 @@ impl<'a> Machine<'a, '_> {
 
     pub(crate) fn unknown(&self, what: String) -> Stop {
         let (function, place) = match (self.top(), self.instruction()) {
-            (Some(top), Some((_, instruction))) => {
-                (top.function, (instruction.location, instruction.offset))
-            }
+            (Some(top), Some((_, instruction))) => (top.function, (instruction.location, instruction.offset)),
             (top, _) => (top.map_or(0, |top| top.function), (LocationId(0), 0)),
         };
         Stop::Unknown(Unknown { what, function, location: place.0, offset: place.1 })
@@ -188,7 +187,8 @@ impl<'a> Machine<'a, '_> {
     }
 
     fn jump(&mut self, block: u32) -> Did {
-        let first = self.code().and_then(|code| code.function.blocks.get(block as usize)).map(|block| block.first);
+        let first =
+            self.code().and_then(|code| code.function.blocks.get(block as usize)).map(|block| block.first);
         if let (Some(top), Some(first)) = (self.running.frames.last_mut(), first) {
             (top.block, top.at) = (block, first);
         }
@@ -210,7 +210,8 @@ impl<'a> Machine<'a, '_> {
             }
         });
         for piece in call.map_or(&[][..], |call| &call.results) {
-            let value = results.iter().find(|(index, offset, _)| (*index, *offset) == (piece.index, piece.offset));
+            let value =
+                results.iter().find(|(index, offset, _)| (*index, *offset) == (piece.index, piece.offset));
             self.set(piece.register, value.map_or(0, |&(_, _, value)| value));
         }
         Did::Moved
@@ -221,7 +222,8 @@ impl<'a> Machine<'a, '_> {
     }
 
     fn set(&mut self, register: Register, value: u64) {
-        let ty = self.code().and_then(|code| code.function.registers.get(register.0 as usize)).map(|info| info.ty);
+        let ty =
+            self.code().and_then(|code| code.function.registers.get(register.0 as usize)).map(|info| info.ty);
         if let (Some(top), Some(ty)) = (self.running.frames.last_mut(), ty)
             && let Some(slot) = top.registers.get_mut(register.0 as usize)
         {
@@ -444,7 +446,8 @@ impl<'a> Machine<'a, '_> {
         let registers = vec![0; callee.function.registers.len()];
         self.running.frames.push(Active { function: number, block: 0, at: first, registers });
         for piece in &callee.function.parameter_pieces {
-            let value = arguments.iter().find(|(index, offset, _)| (*index, *offset) == (piece.index, piece.offset));
+            let value =
+                arguments.iter().find(|(index, offset, _)| (*index, *offset) == (piece.index, piece.offset));
             self.set(piece.register, value.map_or(0, |&(_, _, value)| value));
         }
         Did::Moved
@@ -484,7 +487,9 @@ impl<'a> Machine<'a, '_> {
                 }
                 return Ok(true);
             }
-            Window::Local(offset) => return self.local(instruction.op, destinations, &values, access, offset),
+            Window::Local(offset) => {
+                return self.local(instruction.op, destinations, &values, access, offset);
+            }
             Window::Shared { rank: Some(_), .. } => {
                 return Err(self.unknown("an access to another block's shared memory".to_owned()));
             }
@@ -495,16 +500,24 @@ impl<'a> Machine<'a, '_> {
             _ => (false, first),
         };
         let slots: Result<Vec<Slot>, Wrong> = (0..elements)
-            .map(|element| self.memory.slot(self.running.block, shared, start + u64::from(element * bytes), bytes))
+            .map(|element| {
+                self.memory.slot(
+                    self.running.block,
+                    shared,
+                    start.wrapping_add(u64::from(element * bytes)),
+                    bytes,
+                )
+            })
             .collect();
         let slots = slots.map_err(|wrong| Stop::Status(Status::Faults(wrong)))?;
         let writes = !matches!(instruction.op, Op::Load(_));
         let thread = self.running.thread;
         let constant = access.space == Space::Const;
-        let own = slots.iter().fold(true, |own, slot| {
+        let mut own = true;
+        for slot in &slots {
             // Every one is to be noted.
-            (constant || self.memory.is_own(slot.word, thread, writes)) && own
-        });
+            own &= constant || self.memory.is_own(slot.word, thread, writes);
+        }
         if !own && !anyhow {
             return Ok(false);
         }
@@ -532,7 +545,7 @@ impl<'a> Machine<'a, '_> {
                 _ => {}
             }
             let after = slot.get(self.memory.read(&self.contents, slot.word), access.ty);
-            let address = start + u64::from(index as u32 * bytes);
+            let address = start.wrapping_add(u64::from(index as u32 * bytes));
             self.seen.get_or_insert(Seen { address, shared, bytes, before, after });
         }
         Ok(true)
@@ -613,4 +626,3 @@ fn describe(function: &Function, op: Op) -> String {
         _ => "an asynchronous copy".to_owned(),
     }
 }
-

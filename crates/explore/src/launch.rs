@@ -92,15 +92,18 @@ impl Launch {
     pub fn new(program: &dyn Program, kernel: &str) -> Result<Launch, LaunchError> {
         let module = program.module();
         let kernels = || {
-            module.functions.iter().zip(0u32..).filter(|(function, _)| {
-                function.kind == FunctionKind::Kernel && function.defined
-            })
+            module
+                .functions
+                .iter()
+                .zip(0u32..)
+                .filter(|(function, _)| function.kind == FunctionKind::Kernel && function.defined)
         };
         let by_name = |name: &str| name == kernel || plain_name(name).as_deref() == Some(kernel);
-        let (_, id) = kernels().find(|(function, _)| by_name(&function.name)).ok_or_else(|| LaunchError::NoKernel {
-            name: kernel.to_owned(),
-            there: kernels().map(|(function, _)| function.name.clone()).collect(),
-        })?;
+        let (_, id) =
+            kernels().find(|(function, _)| by_name(&function.name)).ok_or_else(|| LaunchError::NoKernel {
+                name: kernel.to_owned(),
+                there: kernels().map(|(function, _)| function.name.clone()).collect(),
+            })?;
         let mut launch = Launch {
             kernel: FunctionId(id),
             grid: [1; 3],
@@ -114,8 +117,9 @@ impl Launch {
         for variable in &module.variables {
             let placed = matches!(variable.space, Space::Global | Space::Const) && variable.bytes > 0;
             let bytes = usize::try_from(variable.bytes).unwrap_or(0);
-            let address =
-                if placed { launch.place(&variable.name, vec![0; bytes], variable.ty.bytes()) } else { 0 };
+            // Compilers write arrays as bytes, with the alignment of their elements.
+            let element = variable.ty.bytes().max(variable.align.min(8));
+            let address = if placed { launch.place(&variable.name, vec![0; bytes], element) } else { 0 };
             launch.variables.push(address);
         }
         Ok(launch)
@@ -133,7 +137,8 @@ impl Launch {
     /// Gives a variable of the module its first bytes.
     pub fn set_variable(&mut self, variable: u32, bytes: &[u8]) {
         let address = self.variables.get(variable as usize).copied().unwrap_or(0);
-        if let Some(region) = self.memory.iter_mut().find(|region| region.address == address && address != 0) {
+        if let Some(region) = self.memory.iter_mut().find(|region| region.address == address && address != 0)
+        {
             let length = region.bytes.len().min(bytes.len());
             if let (Some(to), Some(from)) = (region.bytes.get_mut(..length), bytes.get(..length)) {
                 to.copy_from_slice(from);

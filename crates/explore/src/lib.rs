@@ -4,7 +4,10 @@
 //! schedulers they end, and the shortest schedule that shows a fault.
 //! Does not belong here: what an instruction computes (kernel-ir), reading files, and printing.
 
+mod check;
 mod code;
+mod expect;
+mod findings;
 mod graph;
 mod intern;
 mod interpret;
@@ -12,12 +15,17 @@ mod launch;
 mod layout;
 mod memory;
 mod progress;
+mod reductions;
+mod schedule;
 mod search;
 mod system;
 mod thread;
 
+pub use check::{Failure, FailureKind, NotExplored, Options, Outcome, Verdicts, explore};
+pub use expect::{ExpectError, Expectation};
+pub use findings::{LineOf, findings};
 pub use launch::{Argument, Launch, LaunchError, MOST_THREADS, Region};
-pub use progress::{
-    Fairness, MOST_PROGRESS_THREADS, NAMED, Policy, ProgressError, ProgressGraph, Scheduler,
-};
+pub use progress::{Fairness, MOST_PROGRESS_THREADS, NAMED, Policy, ProgressError, ProgressGraph, Scheduler};
+pub use reductions::{Property, Reduction, Reductions};
+pub use schedule::{Place, ScheduleStep, Stand, StepKind, Stuck};
 pub use search::{Limit, Limits, Observer};

@@ -143,10 +143,14 @@ impl Memory {
             let holder = self.regions.iter().find(|region| {
                 address >= region.address && address < region.address + region.bytes.len() as u64
             });
-            holder.and_then(|region| region.bytes.get((address - region.address) as usize)).copied().unwrap_or(0)
+            holder
+                .and_then(|region| region.bytes.get((address - region.address) as usize))
+                .copied()
+                .unwrap_or(0)
         };
         let first = word.address();
-        let bytes: [u8; 8] = std::array::from_fn(|at| if word.block == Word::GLOBAL { byte(first + at as u64) } else { 0 });
+        let bytes: [u8; 8] =
+            std::array::from_fn(|at| if word.block == Word::GLOBAL { byte(first + at as u64) } else { 0 });
         let number = self.places.len() as u32;
         self.words.insert(word, number);
         self.places.push(word);
@@ -218,7 +222,8 @@ impl Memory {
     pub(crate) fn value(&self, contents: u32, address: u64, bytes: u32) -> Option<u64> {
         let contents = self.contents.get(contents)?;
         let region = self.regions.iter().find(|region| {
-            address >= region.address && address + u64::from(bytes) <= region.address + region.bytes.len() as u64
+            address >= region.address
+                && address + u64::from(bytes) <= region.address + region.bytes.len() as u64
         })?;
         let byte = |at: u64| {
             let word = Word { block: Word::GLOBAL, index: at / 8 };
@@ -227,7 +232,11 @@ impl Memory {
                 None => region.bytes.get((at - region.address) as usize).copied().unwrap_or(0),
             }
         };
-        Some((0..u64::from(bytes.min(8))).rev().fold(0, |value, at| value << 8 | u64::from(byte(address + at))))
+        Some(
+            (0..u64::from(bytes.min(8)))
+                .rev()
+                .fold(0, |value, at| value << 8 | u64::from(byte(address + at))),
+        )
     }
 
     /// The regions.

@@ -6,8 +6,9 @@
 
 use crate::graph::{Graph, NONE, StateId};
 use crate::launch::{Launch, LaunchError};
+use crate::reductions::{Property, Reductions};
 use crate::search::{Limits, Observer, search, successors};
-use crate::system::{Next, Reductions, System};
+use crate::system::{Next, System};
 use crate::thread::Status;
 use standstill_kernel_ir::{Program, strongly_connected};
 
@@ -134,7 +135,7 @@ impl ProgressGraph {
         limits: Limits,
         observer: &mut dyn Observer,
     ) -> Result<ProgressGraph, ProgressError> {
-        let reductions = Reductions { merge: false, symmetry: false, progress: true };
+        let reductions = Reductions::for_properties(&[Property::Schedulers]);
         let mut system = System::new(program, launch.clone(), reductions)?;
         let threads = system.threads();
         if threads > MOST_PROGRESS_THREADS {

@@ -50,8 +50,10 @@ pub(crate) struct Search {
     pub(crate) wrong: Vec<(Wrong, StateId)>,
     /// Steps between states.
     pub(crate) transitions: u64,
-    /// States in which all threads have ended.
-    pub(crate) finals: Vec<StateId>,
+    /// States without a step: all threads have ended, or one has stopped the launch.
+    pub(crate) ends: Vec<StateId>,
+    /// Some step leads to a state that was met before its own: only then can there be a cycle.
+    pub(crate) goes_back: bool,
     /// Memory after them, each once.
     pub(crate) results: Vec<u32>,
     pub(crate) limit: Option<Limit>,
@@ -81,13 +83,8 @@ pub(crate) fn successors(
         if system.is_twin(state, thread) {
             continue;
         }
-        match system.next(local) {
-            Next::Step => {}
-            Next::Circle => {
-                visit(thread, state);
-                continue;
-            }
-            _ => continue,
+        if !matches!(system.next(local), Next::Step | Next::Circle) {
+            continue;
         }
         let (local, memory) = system.step(local, memory);
         after.clear();
@@ -136,7 +133,8 @@ fn attempt(
         graph: Graph::new(system.width()),
         wrong: Vec::new(),
         transitions: 0,
-        finals: Vec::new(),
+        ends: Vec::new(),
+        goes_back: false,
         results: Vec::new(),
         limit: None,
     };
@@ -155,20 +153,21 @@ fn attempt(
             }
         }
         if let Some(local) = stopped {
+            search.ends.push(at);
             note(&mut search.wrong, Wrong::Stopped(local), at);
         } else {
-            let (graph, transitions) = (&mut search.graph, &mut search.transitions);
+            let Search { graph, transitions, goes_back, .. } = &mut search;
             successors(system, &state, &mut after, |_, next| {
                 steps += 1;
                 *transitions += 1;
-                graph.insert(next, at);
+                *goes_back |= graph.insert(next, at).0 <= at;
             });
             if steps == 0 {
                 let over = |&local: &u32| {
                     matches!(system.local(local).map(|local| local.status), Some(Status::Ended) | None)
                 };
                 if state.iter().take(system.threads()).all(over) {
-                    search.finals.push(at);
+                    search.ends.push(at);
                     let memory = state.last().copied().unwrap_or(0);
                     let right = *judged.entry(memory).or_insert_with(|| holds(system, memory));
                     if !right {

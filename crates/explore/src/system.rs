@@ -11,6 +11,7 @@ use crate::interpret::{Context, Machine, Shared, Stop, Unknown};
 use crate::launch::{Launch, LaunchError};
 use crate::layout::Word;
 use crate::memory::Memory;
+use crate::reductions::Reductions;
 use crate::thread::{Active, Local, Running, Status};
 
 /// What a thread waits for or does next.
@@ -39,17 +40,6 @@ enum Symmetry {
     Block,
     /// None.
     None,
-}
-
-/// What is asked of a search, as far as it changes the transition system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Reductions {
-    /// Accesses that nobody else can see are merged with the step before.
-    pub(crate) merge: bool,
-    /// States that differ by an exchange of threads are one.
-    pub(crate) symmetry: bool,
-    /// The end of a thread is a step, and states tell which threads have taken a step.
-    pub(crate) progress: bool,
 }
 
 /// A launch as a transition system. A state is one number for each thread and one for memory, last.
@@ -93,7 +83,7 @@ impl<'p> System<'p> {
             true if blocks_matter => Symmetry::Block,
             true => Symmetry::Grid,
         };
-        let memory = Memory::new(&launch, shared.bytes, reductions.merge);
+        let memory = Memory::new(&launch, shared.bytes, reductions.merge_own_accesses);
         Ok(System {
             per_block: launch.block_threads(),
             launch,
@@ -168,7 +158,7 @@ impl<'p> System<'p> {
                 memory: Vec::new(),
                 thread: Some(thread),
                 block: if self.blocks_matter { thread / self.per_block } else { 0 },
-                started: !self.reductions.progress,
+                started: self.reductions.merge_ends,
             };
             let (local, after) = self.go_on(running, contents, |_| Ok(()));
             locals.push(local);
@@ -193,10 +183,11 @@ impl<'p> System<'p> {
             functions: &self.program.module().functions,
             shared: &self.shared,
         };
-        let mut machine = Machine { context: &context, memory: &mut self.memory, contents, running, seen: None };
+        let mut machine =
+            Machine { context: &context, memory: &mut self.memory, contents, running, seen: None };
         let stop = act(&mut machine).err().unwrap_or_else(|| machine.settle());
         let status = match stop {
-            Stop::Status(Status::Ends) if !self.reductions.progress => Status::Ended,
+            Stop::Status(Status::Ends) if self.reductions.merge_ends => Status::Ended,
             Stop::Status(status) => status,
             Stop::Unknown(unknown) => Status::Unknown(self.unknown.number(unknown).0),
         };
@@ -216,6 +207,26 @@ impl<'p> System<'p> {
         (number, contents)
     }
 
+    /// Runs `act` on a thread and drops what comes of it.
+    pub(crate) fn with_machine<R>(
+        &mut self,
+        running: Running,
+        contents: Vec<u64>,
+        act: impl FnOnce(&mut Machine<'_, '_>) -> R,
+    ) -> R {
+        let context = Context {
+            codes: &self.codes,
+            launch: &self.launch,
+            functions: &self.program.module().functions,
+            shared: &self.shared,
+        };
+        act(&mut Machine { context: &context, memory: &mut self.memory, contents, running, seen: None })
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     /// What comes of the step of a thread in a state, and the memory after it.
     pub(crate) fn step(&mut self, local: u32, memory: u32) -> (u32, u32) {
         let key = u64::from(local) << 32 | u64::from(memory);
@@ -229,11 +240,17 @@ impl<'p> System<'p> {
 
     fn work_out(&mut self, local: u32, memory: u32) -> (u32, u32) {
         let Some(state) = self.locals.get(local).cloned() else { return (local, memory) };
-        if state.status == Status::Ends {
-            let ended = Local { status: Status::Ended, started: true, ..(*state).clone() };
-            let (number, fresh) = self.locals.number(ended);
+        // These steps change nothing but who has taken one.
+        let (status, next) = match state.status {
+            Status::Ends => (Status::Ended, Next::Over),
+            Status::Circles => (Status::Circles, Next::Circle),
+            other => (other, Next::Step),
+        };
+        if next != Next::Step {
+            let after = Local { status, started: true, ..(*state).clone() };
+            let (number, fresh) = self.locals.number(after);
             if fresh {
-                self.next.push(Next::Over);
+                self.next.push(next);
             }
             return (number, memory);
         }
@@ -351,7 +368,8 @@ impl<'p> System<'p> {
         let holding: u64 = predicates.sum();
         let values = self.lane_values(state, team);
         for &thread in team {
-            let Some(running) = state.get(thread).and_then(|&local| self.local(local)).map(|local| local.run(&self.codes))
+            let Some(running) =
+                state.get(thread).and_then(|&local| self.local(local)).map(|local| local.run(&self.codes))
             else {
                 continue;
             };
@@ -395,7 +413,10 @@ impl<'p> System<'p> {
             if let (Some((function, instruction)), Some(slot)) =
                 (machine.instruction(), lanes.values.get_mut(lane as usize))
             {
-                *slot = function.sources(instruction.operands).first().map_or(0, |&source| machine.operand(source));
+                *slot = function
+                    .sources(instruction.operands)
+                    .first()
+                    .map_or(0, |&source| machine.operand(source));
             }
         }
         lanes
@@ -521,7 +542,7 @@ fn lay_out_shared(program: &dyn Program, codes: &[Option<Code>], launch: &Launch
     let mut shared = Shared::default();
     let module = program.module();
     let mut dynamic = Vec::new();
-    let mut place = |key, bytes: u64, align: u32, shared: &mut Shared| {
+    let place = |key, bytes: u64, align: u32, shared: &mut Shared| {
         let start = shared.bytes.next_multiple_of(u64::from(align.max(8)));
         shared.offsets.insert(key, start);
         shared.bytes = start + bytes;

@@ -112,7 +112,8 @@ impl Running {
             Frame { function: frame.function, block: frame.block, at: frame.at, live: live.into() }
         });
         let frames: Vec<Frame> = if over { Vec::new() } else { frames.collect() };
-        let asks = |frame: &Frame| code(codes, frame.function).is_none_or(|code| code.asks_identity(frame.block));
+        let asks =
+            |frame: &Frame| code(codes, frame.function).is_none_or(|code| code.asks_identity(frame.block));
         let thread = self.thread.filter(|_| frames.iter().any(asks));
         let memory = if over { Vec::new() } else { self.memory.clone() };
         Local { status, frames, memory, thread, block: self.block, started: self.started }

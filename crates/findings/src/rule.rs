@@ -42,6 +42,8 @@ pub enum Rule {
     GraphDependency,
     HostCallback,
     UncheckedAsyncError,
+    WrongResult,
+    FailedAssertion,
     Leak,
     PinnedShare,
     Undecided,
@@ -109,6 +111,8 @@ table! {
     GraphDependency "E0311" "graph-dependency" "two nodes of a graph without the edge that they need"
     HostCallback "E0312" "host-callback" "a host function that waits for the work it is part of"
     UncheckedAsyncError "E0313" "unchecked-async-error" "an asynchronous error that surfaces at an unrelated call"
+    WrongResult "E0401" "wrong-result" "an interleaving whose result is not the expected one"
+    FailedAssertion "E0402" "failed-assertion" "an interleaving that comes to a failed assertion or a trap"
     Leak "N0001" "leak" "memory that is still allocated at exit"
     PinnedShare "N0002" "pinned-share" "a large share of the host's memory is pinned"
     Undecided "N0003" "undecided" "something that could not be decided, and why"

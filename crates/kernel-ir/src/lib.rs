@@ -17,6 +17,7 @@ mod control_dependence;
 mod dominators;
 pub mod evaluate;
 mod function;
+mod image;
 mod instruction;
 pub mod launch;
 mod lists;
@@ -38,6 +39,7 @@ pub use function::{
     Block, BlockId, CallId, CallSite, Function, InstructionId, LocalVariable, Location, LocationId, Opaque,
     OpaqueId, Parameter, Piece, RegisterInfo, Terminator,
 };
+pub use image::{Pointer, VariableImage};
 pub use instruction::{
     Access, AtomicOperation, BarrierKind, BarrierReduction, BulkCompletion, BulkDirection, Callee, FenceKind,
     Instruction, MatrixKind, MbarrierOperation, Op, Order, Scope, ShuffleMode, VoteMode,

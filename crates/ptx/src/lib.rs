@@ -20,6 +20,7 @@
 
 mod debug_names;
 pub mod error;
+mod initial;
 pub mod lower;
 mod parser;
 pub mod span;

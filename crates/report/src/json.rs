@@ -16,9 +16,27 @@ struct Document<'a> {
     evidence: Evidence<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     runs: Option<Runs>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explored: Option<Explored<'a>>,
     allowed: u64,
     program_exit: i32,
     exit: i32,
+}
+
+#[derive(Serialize)]
+struct Explored<'a> {
+    grid: [u32; 3],
+    block: [u32; 3],
+    states: u64,
+    steps: u64,
+    results: u64,
+    complete: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<&'a str>,
+    /// Whether every execution ends, by scheduler.
+    schedulers: Map<String, Value>,
 }
 
 #[derive(Serialize)]
@@ -161,6 +179,21 @@ fn document(report: &Report) -> Document<'_> {
             made: runs.made,
             first_seed: runs.first_seed,
             last_seed: runs.last_seed,
+        }),
+        explored: report.explored.as_ref().map(|explored| Explored {
+            grid: explored.grid,
+            block: explored.block,
+            states: explored.states,
+            steps: explored.steps,
+            results: explored.results,
+            complete: explored.limit.is_none(),
+            limit: explored.limit.as_deref(),
+            progress: explored.progress.as_deref(),
+            schedulers: explored
+                .schedulers
+                .iter()
+                .map(|(name, ends)| (name.clone(), (*ends).into()))
+                .collect(),
         }),
         allowed: report.allowed,
         program_exit: report.program_exit,

@@ -21,6 +21,8 @@ pub struct Report {
     pub evidence: Evidence,
     /// The runs of a program under several seeds; `None` where there was one run or none.
     pub runs: Option<Runs>,
+    /// The search through all interleavings of a launch, where there was one.
+    pub explored: Option<Explored>,
     /// Findings that a comment or a flag silenced.
     pub allowed: u64,
     /// Findings from this severity up make the call fail; `None` when none does.
@@ -41,6 +43,29 @@ impl Report {
     pub fn fails(&self, finding: &Finding) -> bool {
         self.fail_on.is_some_and(|least| finding.severity >= least)
     }
+}
+
+/// A search through all interleavings of a launch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Explored {
+    /// The kernel's name as the compiler wrote it.
+    pub kernel: String,
+    /// Blocks in x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y and z.
+    pub block: [u32; 3],
+    /// States that were looked at, after reductions.
+    pub states: u64,
+    /// Steps between them.
+    pub steps: u64,
+    /// Different memories at the end.
+    pub results: u64,
+    /// Why not all states were looked at.
+    pub limit: Option<String>,
+    /// Whether the launch ends in every execution under what CUDA promises, in words.
+    pub progress: Option<String>,
+    /// The same for named schedulers.
+    pub schedulers: Vec<(String, bool)>,
 }
 
 /// A finding with the input it belongs to and the other places where it is the same.

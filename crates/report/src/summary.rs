@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use standstill_findings::Severity;
 
-use crate::Report;
+use crate::{Explored, Report};
 
 /// Kinds of instruction that the line spells out; the rest is counted.
 const SPELT_OUT: usize = 4;
@@ -33,6 +33,9 @@ pub fn summary(report: &Report, verbose: bool) -> String {
         };
     }
     line.push('\n');
+    if let Some(explored) = &report.explored {
+        line.push_str(&search(explored));
+    }
     if coverage.kernels + coverage.operations == 0 && report.errors.is_empty() && report.findings.is_empty() {
         line.push_str("nothing was analysed: no kernel was found in the input\n");
     }
@@ -40,6 +43,40 @@ pub fn summary(report: &Report, verbose: bool) -> String {
         line.push_str(&not_understood(report, verbose));
     }
     line
+}
+
+/// How much of a launch was explored, and under which schedulers it ends.
+fn search(explored: &Explored) -> String {
+    let mut text = match &explored.limit {
+        None => format!("all interleavings were tried: {}", counted(explored.states, "state")),
+        Some(limit) => {
+            format!("not all interleavings were tried: {limit}; {}", counted(explored.states, "state"))
+        }
+    };
+    let _ = writeln!(
+        text,
+        ", {}, {}",
+        counted(explored.steps, "step"),
+        match explored.results {
+            0 => "no end".to_owned(),
+            1 => "one result".to_owned(),
+            results => format!("{results} different results"),
+        }
+    );
+    if let Some(progress) = &explored.progress {
+        let _ = writeln!(text, "forward progress: {progress}");
+    }
+    let of = |ends: bool| {
+        let names = explored.schedulers.iter().filter(|(_, ends_there)| *ends_there == ends);
+        names.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    for (ends, words) in [(true, "ends under"), (false, "can hang under")] {
+        let names = of(ends);
+        if !names.is_empty() {
+            let _ = writeln!(text, "  {words} {names}");
+        }
+    }
+    text
 }
 
 fn counts(report: &Report) -> String {

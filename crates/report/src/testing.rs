@@ -87,6 +87,7 @@ pub(crate) fn report() -> (Report, MemorySources) {
         }],
         kernels: vec![kernel("_Z7handoffPiPf"), kernel("_Z4goodv"), kernel(long)],
         runs: None,
+        explored: None,
         timelines: Vec::new(),
         coverage: Coverage { kernels: 3, launches: 1, operations: 120, widened: 0 },
         evidence: Evidence {

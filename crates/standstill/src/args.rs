@@ -21,6 +21,8 @@ pub(crate) enum Command {
     Check(Box<CheckArgs>),
     /// Run a program under a watchdog; a hang becomes a report
     Run(Box<crate::run::RunArgs>),
+    /// Try all interleavings of one small launch of a kernel
+    Explore(Box<crate::explore::ExploreArgs>),
     /// Look at a process that hangs already
     Attach(Box<crate::attach::AttachArgs>),
     /// Explain CUDA core dumps: what every thread stood at, and who waits for whom

@@ -15,6 +15,7 @@ mod disk;
 mod engine;
 mod exit;
 mod explain;
+mod explore;
 mod headers;
 mod input;
 mod launch;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let code = match cli.command {
         args::Command::Check(arguments) => check::check(&arguments),
         args::Command::Run(arguments) => run::run(&arguments),
+        args::Command::Explore(arguments) => explore::explore(&arguments),
         args::Command::Core(arguments) => core::core(&arguments),
         args::Command::Streams(arguments) => streams::streams(&arguments),
         args::Command::Attach(arguments) => attach::attach(&arguments),

@@ -1,39 +1,53 @@
-//! First values of a module's variables, from their PTX initialisers (PTX ISA, «Initializers»).
+//! First values of a module's variables, from their initialisers (PTX ISA, «Initializers»).
 
-use standstill_device_sim::{Pointer, VariableImage};
-use standstill_kernel_ir::Symbol;
-use standstill_ptx::syntax::variable::type_bytes;
+use standstill_kernel_ir::{Pointer, Program, Symbol, VariableImage};
 
-use crate::image::Image;
+use crate::Lowering;
+use crate::syntax::variable::type_bytes;
 
-/// The first values of all variables of an image that have one.
-pub(crate) fn images(image: &Image) -> Vec<VariableImage> {
-    let module = image.syntax();
-    let mut images = Vec::new();
-    for &index in &module.globals {
-        let Some(variable) = module.variables.get(index as usize) else { continue };
-        let text = module.str(variable.initialiser);
-        let name = module.str(variable.name);
-        let Some(place) = image.variable_index(name) else { continue };
-        if text.is_empty() {
-            continue;
+impl Lowering<'_, '_> {
+    /// The first values of all variables of the module that have one.
+    pub fn first_values(&self) -> Vec<VariableImage> {
+        let syntax = self.syntax();
+        let mut images = Vec::new();
+        for &index in &syntax.globals {
+            let Some(variable) = syntax.variables.get(index as usize) else { continue };
+            let text = syntax.str(variable.initialiser);
+            let Some(place) = self.variable(syntax.str(variable.name)) else { continue };
+            if text.is_empty() {
+                continue;
+            }
+            let element = type_bytes(syntax.str(variable.ty)).unwrap_or(1);
+            let mut reader = Reader {
+                text,
+                element,
+                bytes: Vec::new(),
+                pointers: Vec::new(),
+                symbol: &|name| self.symbol(name),
+            };
+            reader.value();
+            let (mut bytes, pointers) = (reader.bytes, reader.pointers);
+            if let Some(size) = variable.size(syntax.text) {
+                bytes.truncate(usize::try_from(size).unwrap_or(usize::MAX));
+            }
+            images.push(VariableImage { variable: place, bytes, pointers });
         }
-        let element = type_bytes(module.str(variable.ty)).unwrap_or(1);
-        let mut reader = Reader {
-            text,
-            element,
-            bytes: Vec::new(),
-            pointers: Vec::new(),
-            symbol: &|name| image.symbol(name),
-        };
-        reader.value();
-        let (mut bytes, pointers) = (reader.bytes, reader.pointers);
-        if let Some(size) = variable.size(module.text) {
-            bytes.truncate(usize::try_from(size).unwrap_or(usize::MAX));
-        }
-        images.push(VariableImage { variable: place, bytes, pointers });
+        images
     }
-    images
+
+    /// The variable of the module with this name.
+    pub fn variable(&self, name: &str) -> Option<u32> {
+        let index = self.module().variables.iter().position(|variable| variable.name == name)?;
+        u32::try_from(index).ok()
+    }
+
+    /// The variable or function of the module with this name.
+    pub fn symbol(&self, name: &str) -> Option<Symbol> {
+        self.variable(name).map(Symbol::Module).or_else(|| {
+            let index = self.module().functions.iter().position(|function| function.name == name)?;
+            Some(Symbol::Function(u32::try_from(index).ok()?))
+        })
+    }
 }
 
 struct Reader<'a> {
@@ -222,8 +236,8 @@ mod tests {
     fn check(declaration: &str, bytes: &[u8], pointers: usize) {
         let text =
             format!(".version 8.0\n.target sm_90\n.address_size 64\n.global .u32 other;\n{declaration}\n");
-        let image = Image::load(text.as_bytes(), 0, 90).unwrap();
-        let images = images(image);
+        let module = crate::parse(&text);
+        let images = Lowering::new(&module).first_values();
         assert_eq!(images.len(), 1);
         assert_eq!(images[0].bytes, bytes);
         assert_eq!(images[0].pointers.len(), pointers);

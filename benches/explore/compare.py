@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Time to verdict beside SPIN: N threads that each add K times to one counter, by compare-and-swap and behind a lock.
+
+usage: python3 benches/explore/compare.py [--most N] [--additions K] [--runs R]
+
+Needs target/release/examples/explore_ptx (`cargo build --release -p standstill-explore --example explore_ptx`), nvcc, gcc and
+Debian's spin; a peer that is missing is left out. Both programs run alone, on one core, and the verifier of SPIN is
+compiled beforehand with -O2 -DSAFETY (its partial-order reduction is on). `plain` is this search without its
+reductions, for states per second.
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+OURS = os.path.join(HERE, "../../target/release/examples/explore_ptx")
+ARGUMENTS = {"counter": ["@0"], "lock": ["@0", "@0"]}
+
+
+def ours(command, **environment):
+    """Seconds, states and bytes a state, as the program says them."""
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
+    found = re.match(r"(\d+) states, .*, ([\d.]+) s, .*, (\d+) bytes a state", done.stdout)
+    if not found or "Unexpected" in done.stdout:
+        raise SystemExit(f"{' '.join(command)}: {done.stdout}{done.stderr}")
+    return float(found[2]), int(found[1]), int(found[3])
+
+
+def spin(folder, model, threads, additions, limit):
+    """Seconds and states of SPIN; None where it does not end in time or memory."""
+    place = os.path.join(folder, f"{model}{threads}")
+    os.makedirs(place, exist_ok=True)
+    source = os.path.join(HERE, model + ".pml")
+    subprocess.run(["spin", "-a", f"-DN={threads}", f"-DK={additions}", source], cwd=place, check=True, capture_output=True)
+    subprocess.run(["gcc", "-O2", "-DSAFETY", "-DMEMLIM=6000", "-w", "-o", "pan", "pan.c"], cwd=place, check=True)
+    begun = time.time()
+    try:
+        done = subprocess.run(["./pan", "-m1000000", "-w26"], cwd=place, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return None
+    seconds = time.time() - begun
+    states = re.search(r"([\d.e+]+) states, stored", done.stdout)
+    if "errors: 0" not in done.stdout or "max search depth too small" in done.stdout or not states:
+        return None
+    return seconds, int(float(states[1]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--most", type=int, default=5)
+    parser.add_argument("--additions", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--limit", type=int, default=300, help="seconds for SPIN")
+    parser.add_argument("--ours", default=OURS)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        ptx = os.path.join(folder, "kernels.ptx")
+        subprocess.run(["nvcc", "-ptx", "-arch=sm_90", "-o", ptx, os.path.join(HERE, "kernels.cu")], check=True)
+        print(f"{'':18}{'ours s':>10}{'states':>10}{'plain s':>10}{'states':>10}{'M/s':>7}{'B/state':>9}{'SPIN s':>10}{'states':>12}{'M/s':>7}")
+        for model, buffers in ARGUMENTS.items():
+            for threads in range(2, options.most + 1):
+                expect = f"p{len(buffers) - 1} == {threads * options.additions}"
+                command = [options.ours, ptx, model, str(threads), "1", expect, *buffers, str(options.additions)]
+                reduced = sorted(ours(command) for _ in range(options.runs))[options.runs // 2]
+                plain = sorted(ours(command, NO_REDUCTIONS="1") for _ in range(options.runs))[options.runs // 2]
+                line = f"{model} N={threads} K={options.additions:<6}{reduced[0]:>10.4f}{reduced[1]:>10}"
+                line += f"{plain[0]:>10.3f}{plain[1]:>10}{plain[1] / plain[0] / 1e6:>7.2f}{plain[2]:>9}"
+                peer = spin(folder, model, threads, options.additions, options.limit) if shutil.which("spin") else None
+                if peer:
+                    line += f"{peer[0]:>10.2f}{peer[1]:>12}{peer[1] / peer[0] / 1e6:>7.2f}"
+                print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

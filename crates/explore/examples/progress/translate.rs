@@ -1,0 +1,69 @@
+//! Small programs of atomic instructions as PTX kernels.
+
+use std::fmt::Write as _;
+
+/// A program as PTX, with its numbers of threads and locations.
+pub(crate) fn translate(program: &str) -> Result<(String, u32, u32), String> {
+    let mut body = String::new();
+    let (mut threads, mut locations) = (0, 1);
+    for (thread, code) in (0..).zip(program.split(" | ")) {
+        threads = thread + 1;
+        let _ = writeln!(body, "T{thread}:");
+        let instructions: Vec<&str> = code.split(" ; ").map(str::trim).collect();
+        for (at, instruction) in instructions.iter().enumerate() {
+            let _ = writeln!(body, "T{thread}_{at}:");
+            let (name, rest) =
+                instruction.split_once('(').ok_or(format!("not an instruction: {instruction}"))?;
+            let operands: Vec<&str> = rest.trim_end_matches(')').split(',').map(str::trim).collect();
+            let number = |index: usize| -> Result<u32, String> {
+                let text = operands.get(index).ok_or(format!("an operand is missing: {instruction}"))?;
+                text.parse().map_err(|_| format!("not a number: {text}"))
+            };
+            let location = number(0)?;
+            locations = locations.max(location + 1);
+            let place = format!("[%rd0+{}]", location * 4);
+            let target = || match operands.last() {
+                Some(&"END") => format!("T{thread}_{}", instructions.len()),
+                Some(target) => format!("T{thread}_{target}"),
+                None => String::new(),
+            };
+            let branch = |value: u32| format!("setp.eq.u32 %p0, %r1, {value};\n@%p0 bra {};\n", target());
+            match name {
+                "atomic_store" => {
+                    let _ = writeln!(body, "st.relaxed.gpu.global.u32 {place}, {};", number(1)?);
+                }
+                "atomic_chk_branch" => {
+                    let _ = writeln!(body, "ld.relaxed.gpu.global.u32 %r1, {place};\n{}", branch(number(1)?));
+                }
+                "atomic_exch_branch" => {
+                    let _ = writeln!(
+                        body,
+                        "atom.relaxed.gpu.global.exch.b32 %r1, {place}, {};\n{}",
+                        number(2)?,
+                        branch(number(1)?)
+                    );
+                }
+                // Not in published files: a trap where the location holds the value.
+                "check_trap" => {
+                    let _ = writeln!(
+                        body,
+                        "ld.relaxed.gpu.global.u32 %r1, {place};\nsetp.eq.u32 %p0, %r1, {};\n@%p0 trap;",
+                        number(1)?
+                    );
+                }
+                _ => return Err(format!("not an instruction: {name}")),
+            }
+        }
+        let _ = writeln!(body, "T{thread}_{}:\nret;", instructions.len());
+    }
+    let mut dispatch = String::new();
+    for thread in 0..threads {
+        let _ = writeln!(dispatch, "setp.eq.u32 %p0, %r0, {thread};\n@%p0 bra T{thread};");
+    }
+    let ptx = format!(
+        ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry program(.param .u64 memory)\n{{\n\
+         .reg .pred %p<2>;\n.reg .b32 %r<2>;\n.reg .b64 %rd<1>;\n\
+         ld.param.u64 %rd0, [memory];\nmov.u32 %r0, %ctaid.x;\n{dispatch}ret;\n{body}}}\n"
+    );
+    Ok((ptx, threads, locations))
+}

@@ -1,0 +1,255 @@
+//! Explores a launch and says what holds in all executions.
+
+use standstill_kernel_ir::Program;
+
+use crate::expect::{Expectation, shown_element};
+use crate::graph::{Graph, StateId};
+use crate::launch::{Launch, LaunchError};
+use crate::progress::{ProgressError, ProgressGraph, Scheduler};
+use crate::reductions::Reductions;
+use crate::schedule::{Place, ScheduleStep, Stuck, hopeless, show};
+use crate::search::{Limit, Limits, Observer, Search, Wrong, search};
+use crate::system::System;
+use crate::thread::Status;
+
+/// What is asked.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// How far to go.
+    pub limits: Limits,
+    /// What memory must hold at the end.
+    pub expect: Option<Expectation>,
+    /// Ask about schedulers.
+    pub schedulers: Option<Limits>,
+    /// Which states need not be looked at.
+    pub reductions: Reductions,
+}
+
+/// What is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FailureKind {
+    /// From some state on no execution ends.
+    Hang,
+    /// Memory at the end is not as expected.
+    Unexpected {
+        /// The expectation.
+        expected: String,
+    },
+    /// A trap or a failed assertion.
+    Assertion {
+        /// Which.
+        what: String,
+    },
+    /// An access outside of all memory.
+    OutOfBounds {
+        /// What and where.
+        what: String,
+    },
+    /// An access that is not a multiple of its width.
+    Misaligned {
+        /// What and where.
+        what: String,
+    },
+}
+
+/// A fault with the shortest schedule that shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What is wrong.
+    pub kind: FailureKind,
+    /// The steps to it; none that could be left out.
+    pub schedule: Vec<ScheduleStep>,
+    /// For a hang, who goes no further.
+    pub stuck: Vec<Stuck>,
+    /// Where a thread stopped the launch.
+    pub place: Place,
+    /// Memory at the end, the elements that are not zero: `acc = 2`.
+    pub memory: Vec<(String, String)>,
+}
+
+/// Something that exploration does not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotExplored {
+    /// What.
+    pub what: String,
+    /// Where.
+    pub place: Place,
+}
+
+/// Under which schedulers every execution ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdicts {
+    /// The named schedulers between blocks, in the order of [`crate::NAMED`].
+    pub named: Vec<(&'static str, bool)>,
+    /// Under what CUDA promises for an ordinary launch.
+    pub cuda: bool,
+    /// And for a cooperative one.
+    pub cooperative: bool,
+    /// States.
+    pub states: usize,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The kernel, as the compiler named it.
+    pub kernel: String,
+    /// States, after reductions.
+    pub states: usize,
+    /// Steps between them.
+    pub steps: u64,
+    /// Ends with different memory.
+    pub results: usize,
+    /// Bytes that the states took.
+    pub bytes: usize,
+    /// What is wrong, each kind once.
+    pub failures: Vec<Failure>,
+    /// What could not be explored.
+    pub not_explored: Vec<NotExplored>,
+    /// Why not all states were looked at.
+    pub limit: Option<Limit>,
+    /// Verdicts under schedulers, when they were asked for.
+    pub verdicts: Option<Result<Verdicts, ProgressError>>,
+}
+
+impl Outcome {
+    /// Whether all executions were looked at.
+    pub fn complete(&self) -> bool {
+        self.limit.is_none() && self.not_explored.is_empty()
+    }
+}
+
+/// Explores all interleavings of a launch.
+pub fn explore(
+    program: &dyn Program,
+    launch: &Launch,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, LaunchError> {
+    let mut system = System::new(program, launch.clone(), options.reductions)?;
+    let holds = |system: &System<'_>, contents: u32| {
+        options.expect.as_ref().is_none_or(|expected| expected.holds(&system.memory, contents) == Some(true))
+    };
+    let found = search(&mut system, options.limits, holds, observer);
+    let mut outcome = Outcome {
+        kernel: system.kernel_name(),
+        states: found.graph.len(),
+        steps: found.transitions,
+        results: found.results.len(),
+        bytes: found.graph.bytes() + system.bytes(),
+        failures: Vec::new(),
+        not_explored: Vec::new(),
+        limit: found.limit.clone(),
+        verdicts: None,
+    };
+    judge(&mut system, &found, options, &mut outcome);
+    if let Some(limits) = options.schedulers {
+        outcome.verdicts = Some(verdicts(program, launch, limits, observer));
+    }
+    Ok(outcome)
+}
+
+fn judge(system: &mut System<'_>, found: &Search, options: &Options, outcome: &mut Outcome) {
+    let mut wrong = found.wrong.clone();
+    let deadlock = wrong.iter().any(|(kind, _)| *kind == Wrong::Deadlock);
+    if found.limit.is_none() && (found.goes_back || deadlock) {
+        let mut ends = vec![false; found.graph.len()];
+        for &state in &found.ends {
+            if let Some(slot) = ends.get_mut(state as usize) {
+                *slot = true;
+            }
+        }
+        if let Some(state) = hopeless(system, &found.graph, &ends) {
+            // It comes before the states in which nothing moves any more.
+            wrong.retain(|(kind, _)| *kind != Wrong::Deadlock);
+            wrong.push((Wrong::Hopeless, state));
+        }
+    }
+    for (kind, state) in wrong {
+        match kind {
+            Wrong::Stopped(local) => stopped(system, &found.graph, local, state, outcome),
+            Wrong::Expectation => {
+                let expected =
+                    options.expect.as_ref().map_or(String::new(), |expected| expected.text.clone());
+                let failure = failure(system, &found.graph, FailureKind::Unexpected { expected }, state);
+                outcome.failures.push(failure);
+            }
+            Wrong::Deadlock | Wrong::Hopeless => {
+                let mut failure = failure(system, &found.graph, FailureKind::Hang, state);
+                let (_, now) = system.schedule(&found.graph, state);
+                failure.stuck = system.stuck(&now);
+                outcome.failures.push(failure);
+            }
+        }
+    }
+}
+
+fn stopped(system: &mut System<'_>, graph: &Graph, local: u32, state: StateId, outcome: &mut Outcome) {
+    let Some((status, what)) = system.why_stopped(local) else { return };
+    let kind = match status {
+        Status::Unknown(number) => {
+            let place = system
+                .unknown(number)
+                .map_or(Place::default(), |known| system.place(known.function, known.location, known.offset));
+            let missing = NotExplored { what, place };
+            if !outcome.not_explored.contains(&missing) {
+                outcome.not_explored.push(missing);
+            }
+            return;
+        }
+        Status::Faults(crate::memory::Wrong::OutOfBounds(_)) => FailureKind::OutOfBounds { what },
+        Status::Faults(crate::memory::Wrong::Misaligned(_)) => FailureKind::Misaligned { what },
+        _ => FailureKind::Assertion { what },
+    };
+    let place = system.standing(local);
+    let seen = |failure: &Failure| failure.kind == kind && failure.place == place;
+    if !outcome.failures.iter().any(seen) {
+        let mut failure = failure(system, graph, kind, state);
+        failure.place = place;
+        outcome.failures.push(failure);
+    }
+}
+
+fn failure(system: &mut System<'_>, graph: &Graph, kind: FailureKind, state: StateId) -> Failure {
+    let (schedule, now) = system.schedule(graph, state);
+    let contents = now.last().copied().unwrap_or(0);
+    Failure {
+        kind,
+        schedule,
+        stuck: Vec::new(),
+        place: Place::default(),
+        memory: contents_of(system, contents),
+    }
+}
+
+/// The elements of memory that are not zero, as far as there are few.
+fn contents_of(system: &System<'_>, contents: u32) -> Vec<(String, String)> {
+    let mut list = Vec::new();
+    for region in system.memory.regions() {
+        let bytes = region.element.clamp(1, 8);
+        let count = region.bytes.len() as u64 / u64::from(bytes);
+        for index in 0..count.min(64) {
+            let value = system.memory.value(contents, region.address + index * u64::from(bytes), bytes);
+            if let Some(value) = value.filter(|&value| value != 0) {
+                let name = if count == 1 { region.name.clone() } else { format!("{}[{index}]", region.name) };
+                list.push((name, show(value, shown_element(bytes))));
+            }
+        }
+    }
+    list
+}
+
+fn verdicts(
+    program: &dyn Program,
+    launch: &Launch,
+    limits: Limits,
+    observer: &mut dyn Observer,
+) -> Result<Verdicts, ProgressError> {
+    let graph = ProgressGraph::build(program, launch, limits, observer)?;
+    Ok(Verdicts {
+        named: crate::NAMED.iter().map(|&(name, scheduler)| (name, graph.ends(scheduler))).collect(),
+        cuda: graph.ends(Scheduler::cuda(false)),
+        cooperative: graph.ends(Scheduler::cuda(true)),
+        states: graph.states(),
+    })
+}

@@ -1,0 +1,434 @@
+//! The steps that lead to a state, with what each reads and writes.
+
+use standstill_kernel_ir::{
+    AtomicOperation, BarrierKind, FunctionId, Location, LocationId, Op, Symbol, Type,
+};
+
+use crate::graph::{Graph, StateId};
+use crate::interpret::Seen;
+use crate::memory::Wrong;
+use crate::search::successors;
+use crate::system::{Next, System};
+use crate::thread::Status;
+
+/// Where an instruction stands.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Place {
+    /// The function, as the compiler named it.
+    pub function: String,
+    /// The user's file; empty when the line is not known.
+    pub file: String,
+    /// Line, from 1; 0 when it is not known.
+    pub line: u32,
+    /// Column, from 1; 0 when it is not known.
+    pub column: u32,
+    /// Byte offset of the instruction in the input.
+    pub offset: u32,
+}
+
+/// What a step does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StepKind {
+    /// Reads memory.
+    Load,
+    /// Writes memory.
+    Store,
+    /// An atomic operation on memory.
+    Atomic(AtomicOperation),
+    /// Comes to a barrier without waiting.
+    Arrive,
+    /// The thread ends.
+    End,
+}
+
+/// One step of one thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScheduleStep {
+    /// Block, by its linear index.
+    pub block: u32,
+    /// Thread of the block, by its linear index.
+    pub thread: u32,
+    /// What it does.
+    pub kind: StepKind,
+    /// The memory that it does it to: a variable's name with an index, `p0[1]`.
+    pub memory: String,
+    /// What was there before.
+    pub before: String,
+    /// What is there after.
+    pub after: String,
+    /// Where its instruction stands.
+    pub place: Place,
+}
+
+impl ScheduleStep {
+    /// Whether it changes memory or may.
+    pub fn writes(&self) -> bool {
+        match self.kind {
+            StepKind::Store => true,
+            StepKind::Atomic(_) => self.before != self.after,
+            StepKind::Load | StepKind::Arrive | StepKind::End => false,
+        }
+    }
+
+    /// What it does, in words.
+    pub fn words(&self) -> String {
+        let ScheduleStep { memory, before, after, .. } = self;
+        match self.kind {
+            StepKind::Load => format!("reads {memory} = {before}"),
+            StepKind::Store => format!("writes {memory} = {after}"),
+            StepKind::Atomic(AtomicOperation::CompareExchange) if before == after => {
+                format!("compare-and-swap of {memory} finds {before}, leaves it")
+            }
+            StepKind::Atomic(AtomicOperation::CompareExchange) => {
+                format!("compare-and-swap of {memory}: {before} → {after}")
+            }
+            StepKind::Atomic(operation) => {
+                format!("atomic {} of {memory}: {before} → {after}", format!("{operation:?}").to_lowercase())
+            }
+            StepKind::Arrive => "comes to a barrier without waiting".to_owned(),
+            StepKind::End => "ends".to_owned(),
+        }
+    }
+}
+
+/// What a thread that goes no further stands at.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Stand {
+    /// A block barrier.
+    Barrier {
+        /// Its number.
+        id: u32,
+        /// Arrivals that it needs, when it says so itself.
+        count: Option<u32>,
+    },
+    /// An operation of the lanes of its mask.
+    Warp {
+        /// The mask.
+        mask: u32,
+    },
+    /// A loop that looks at these places in memory again and again.
+    Spins(Vec<String>),
+    /// A loop that looks at nothing that can change.
+    Circles,
+}
+
+/// A thread that goes no further.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stuck {
+    /// Block, by its linear index.
+    pub block: u32,
+    /// Thread of the block, by its linear index.
+    pub thread: u32,
+    /// What it stands at.
+    pub stand: Stand,
+    /// Where.
+    pub place: Place,
+}
+
+impl System<'_> {
+    /// A location of a function in the user's own source: out of headers of the compiler it goes up to the call.
+    pub(crate) fn place(&self, function: u32, location: LocationId, offset: u32) -> Place {
+        let module = self.program.module();
+        let name =
+            module.functions.get(function as usize).map_or(String::new(), |header| header.name.clone());
+        let code = self.codes.get(function as usize).and_then(Option::as_ref);
+        let look_up = |id: LocationId| code.map_or(Location::default(), |code| code.function.location(id));
+        let file_of =
+            |location: Location| module.files.get(location.file.0 as usize).map_or("", String::as_str);
+        let mut found = look_up(location);
+        let mut outer = found;
+        // A chain of inlined calls is never longer than the table.
+        for _ in 0..64 {
+            if !standstill_findings::is_toolchain_file(file_of(outer)) && outer.line != 0 {
+                found = outer;
+                break;
+            }
+            if outer.inlined_at == LocationId(0) {
+                break;
+            }
+            outer = look_up(outer.inlined_at);
+        }
+        Place {
+            function: name,
+            file: file_of(found).to_owned(),
+            line: found.line,
+            column: found.column,
+            offset,
+        }
+    }
+
+    /// What the step of a thread does.
+    pub(crate) fn describe(&mut self, thread: usize, local: u32, memory: u32) -> ScheduleStep {
+        let (block, inside) = (self.block_of(thread), thread as u32 % self.launch.block_threads().max(1));
+        let mut step = ScheduleStep {
+            block,
+            thread: inside,
+            kind: StepKind::End,
+            memory: String::new(),
+            before: String::new(),
+            after: String::new(),
+            place: Place::default(),
+        };
+        let Some(state) = self.local(local) else { return step };
+        let function = state.frames.last().map(|frame| frame.function);
+        let running = state.run(&self.codes);
+        let contents = self.memory.contents(memory);
+        let found = self.with_machine(running, contents, |machine| {
+            let (function, &instruction) = machine.instruction()?;
+            let (kind, access) = match instruction.op {
+                Op::Load(access) => (StepKind::Load, access),
+                Op::Store(access) => (StepKind::Store, access),
+                Op::Atomic { access, operation } => (StepKind::Atomic(operation), access),
+                Op::Barrier { kind: BarrierKind::Arrive, .. } => {
+                    return Some((StepKind::Arrive, Type::None, None, instruction));
+                }
+                _ => return None,
+            };
+            let _ = machine.access(function, instruction, access, true);
+            Some((kind, access.ty, machine.seen, instruction))
+        });
+        if let (Some((kind, ty, seen, instruction)), Some(function)) = (found, function) {
+            step.kind = kind;
+            step.place = self.place(function, instruction.location, instruction.offset);
+            if let Some(seen) = seen {
+                step.memory = self.name_of(seen);
+                (step.before, step.after) = (show(seen.before, ty), show(seen.after, ty));
+            }
+        }
+        step
+    }
+
+    /// The name of an accessed place.
+    fn name_of(&self, seen: Seen) -> String {
+        if seen.shared {
+            return self.shared_name(seen.address);
+        }
+        let regions = self.memory.regions();
+        let region = regions.iter().find(|region| {
+            seen.address >= region.address && seen.address < region.address + region.bytes.len() as u64
+        });
+        let Some(region) = region else { return format!("{:#x}", seen.address) };
+        let offset = seen.address - region.address;
+        element_name(&region.name, offset, region.element.into(), region.bytes.len() as u64)
+    }
+
+    fn shared_name(&self, address: u64) -> String {
+        let module = self.program.module();
+        for (&(owner, symbol), &start) in &self.shared().offsets {
+            let variable = match (owner, symbol) {
+                (None, Symbol::Module(index)) => module.variables.get(index as usize).map(|variable| {
+                    (&variable.name, variable.bytes, variable.ty.bytes().max(variable.align.min(8)))
+                }),
+                (Some(function), Symbol::Local(index)) => self
+                    .codes
+                    .get(function as usize)
+                    .and_then(Option::as_ref)
+                    .and_then(|code| code.function.variables.get(index as usize))
+                    .map(|variable| {
+                        (&variable.name, variable.bytes, variable.ty.bytes().max(variable.align.min(8)))
+                    }),
+                _ => None,
+            };
+            let Some((name, bytes, element)) = variable else { continue };
+            let bytes = if bytes == 0 { self.launch.dynamic_shared.into() } else { bytes };
+            if (start..start + bytes).contains(&address) {
+                return element_name(name, address - start, element.into(), bytes);
+            }
+        }
+        format!("shared memory at {address}")
+    }
+
+    /// The steps to a state, with states that tell which thread is which.
+    pub(crate) fn schedule(&mut self, graph: &Graph, to: StateId) -> (Vec<ScheduleStep>, Vec<u32>) {
+        let mut now = self.initial();
+        let mut steps = Vec::new();
+        for id in graph.path(to).into_iter().skip(1) {
+            let wanted = graph.state(id);
+            let mut found = None;
+            self.each_step(&now, |system, thread, after| {
+                if found.is_none() {
+                    let mut sorted = after.to_vec();
+                    system.sort(&mut sorted);
+                    if sorted == wanted {
+                        found = Some((thread, after.to_vec()));
+                    }
+                }
+            });
+            let Some((thread, after)) = found else { break };
+            let (local, memory) = (now.get(thread).copied().unwrap_or(0), now.last().copied().unwrap_or(0));
+            steps.push(self.describe(thread, local, memory));
+            now = after;
+        }
+        (steps, now)
+    }
+
+    /// Calls `visit` for each step from a state whose threads are not brought into another order.
+    pub(crate) fn each_step(&mut self, state: &[u32], mut visit: impl FnMut(&System<'_>, usize, &[u32])) {
+        for thread in 0..self.threads() {
+            if let Some(after) = self.step_of(state, thread) {
+                visit(self, thread, &after);
+            }
+        }
+    }
+
+    /// The state after the step of one thread, in the same order; `None` when it can take none.
+    pub(crate) fn step_of(&mut self, state: &[u32], thread: usize) -> Option<Vec<u32>> {
+        let (&local, &memory) = (state.get(thread)?, state.get(self.threads())?);
+        if !matches!(self.next(local), Next::Step | Next::Circle) {
+            return None;
+        }
+        let (local, memory) = self.step(local, memory);
+        let mut after = state.to_vec();
+        *after.get_mut(thread)? = local;
+        *after.last_mut()? = memory;
+        self.normalise(&mut after);
+        Some(after)
+    }
+
+    /// What the threads stand at that go no further from a state: they take turns until a state comes again.
+    pub(crate) fn stuck(&mut self, from: &[u32]) -> Vec<Stuck> {
+        let mut now = from.to_vec();
+        let mut remembered = now.clone();
+        let (mut count, mut replace_at) = (0u64, 1u64);
+        let mut looked_at: Vec<Vec<(String, Place)>> = vec![Vec::new(); self.threads()];
+        // The loop ends: states are finite, and Brent's search meets one again.
+        loop {
+            let mut moved = false;
+            for thread in 0..self.threads() {
+                if let Some(after) = self.step_of(&now, thread) {
+                    let (local, memory) =
+                        (now.get(thread).copied().unwrap_or(0), now.last().copied().unwrap_or(0));
+                    if self.next(local) == Next::Step {
+                        let step = self.describe(thread, local, memory);
+                        if let Some(list) = looked_at.get_mut(thread)
+                            && !list.iter().any(|(name, _)| *name == step.memory)
+                            && list.len() < 8
+                        {
+                            list.push((step.memory, step.place));
+                        }
+                    }
+                    moved |= after != now;
+                    now = after;
+                }
+            }
+            count += 1;
+            if !moved || now == remembered {
+                break;
+            }
+            if count >= replace_at {
+                remembered.clone_from(&now);
+                replace_at *= 2;
+                looked_at.iter_mut().for_each(Vec::clear);
+            }
+        }
+        let mut stuck = Vec::new();
+        for (thread, looked_at) in (0..self.threads()).zip(looked_at) {
+            let Some(&local) = now.get(thread) else { continue };
+            let stand = match self.next(local) {
+                Next::Over | Next::Stopped => continue,
+                Next::Barrier { id, count, .. } => Stand::Barrier { id, count },
+                Next::Warp { mask } => Stand::Warp { mask },
+                Next::Circle => Stand::Circles,
+                Next::Step => Stand::Spins(looked_at.iter().map(|(name, _)| name.clone()).collect()),
+            };
+            let place = match looked_at.into_iter().next() {
+                Some((_, place)) if matches!(stand, Stand::Spins(_)) => place,
+                _ => self.standing(local),
+            };
+            let inside = thread as u32 % self.launch.block_threads().max(1);
+            stuck.push(Stuck { block: self.block_of(thread), thread: inside, stand, place });
+        }
+        stuck
+    }
+
+    /// Where a thread stands.
+    pub(crate) fn standing(&self, local: u32) -> Place {
+        let frame = self.local(local).and_then(|local| local.frames.last());
+        let Some(frame) = frame else { return Place::default() };
+        let code = self.codes.get(frame.function as usize).and_then(Option::as_ref);
+        let function = code.map(|code| &code.function);
+        let block = function.and_then(|function| function.blocks.get(frame.block as usize));
+        let instruction = function.and_then(|function| function.instructions.get(frame.at as usize));
+        let (location, offset) = match (instruction, block) {
+            (Some(instruction), Some(block)) if frame.at < block.end => {
+                (instruction.location, instruction.offset)
+            }
+            (_, Some(block)) => (block.location, block.offset),
+            _ => (LocationId(0), 0),
+        };
+        self.place(frame.function, location, offset)
+    }
+
+    /// Why a thread stopped the launch, in words.
+    pub(crate) fn why_stopped(&self, local: u32) -> Option<(Status, String)> {
+        let status = self.local(local)?.status;
+        let words = match status {
+            Status::Traps => "a trap".to_owned(),
+            Status::Asserts => "a failed assertion".to_owned(),
+            Status::Faults(Wrong::OutOfBounds(address)) => {
+                format!("an access outside of all memory, at {address:#x}")
+            }
+            Status::Faults(Wrong::Misaligned(address)) => format!("a misaligned access, at {address:#x}"),
+            Status::Unknown(number) => self.unknown(number)?.what.clone(),
+            _ => return None,
+        };
+        Some((status, words))
+    }
+
+    /// The kernel's name.
+    pub(crate) fn kernel_name(&self) -> String {
+        let FunctionId(id) = self.launch.kernel;
+        self.program.module().functions.get(id as usize).map_or(String::new(), |header| header.name.clone())
+    }
+}
+
+/// `name`, or `name[index]` for one of several elements.
+fn element_name(name: &str, offset: u64, element: u64, bytes: u64) -> String {
+    let element = element.max(1);
+    if bytes <= element {
+        return name.to_owned();
+    }
+    if offset.is_multiple_of(element) {
+        format!("{name}[{}]", offset / element)
+    } else {
+        format!("{name}[{}]+{}", offset / element, offset % element)
+    }
+}
+
+/// A value as a reader wants it: floats by their type, integers signed.
+pub(crate) fn show(value: u64, ty: Type) -> String {
+    match ty {
+        Type::F32 => f32::from_bits(value as u32).to_string(),
+        Type::F64 => f64::from_bits(value).to_string(),
+        _ => {
+            let unused = 64 - ty.bits().clamp(1, 64);
+            ((value << unused) as i64 >> unused).to_string()
+        }
+    }
+}
+
+/// The first state, in the order of the search, from which no execution ends.
+pub(crate) fn hopeless(system: &mut System<'_>, graph: &Graph, is_end: &[bool]) -> Option<StateId> {
+    let count = graph.len();
+    let mut ends = is_end.to_vec();
+    ends.resize(count, false);
+    let mut after = Vec::new();
+    let mut left: Vec<StateId> =
+        (0..count as StateId).rev().filter(|&id| ends.get(id as usize) == Some(&false)).collect();
+    loop {
+        let before = left.len();
+        left.retain(|&id| {
+            let mut found = false;
+            successors(system, graph.state(id), &mut after, |_, next| {
+                found |= graph.find(next).is_none_or(|to| ends.get(to as usize) == Some(&true));
+            });
+            if let Some(slot) = ends.get_mut(id as usize).filter(|_| found) {
+                *slot = true;
+            }
+            !found
+        });
+        if left.len() == before || left.is_empty() {
+            return left.last().copied();
+        }
+    }
+}

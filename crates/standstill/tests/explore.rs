@@ -1,0 +1,129 @@
+//! The labelled programs under `tests/cases/explore`: each fault must be found in some interleaving, on its marked line and by a
+//! schedule of the length that the header names; right programs must raise nothing in any. And the command with
+//! launches that cannot be explored.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
+
+#[path = "common/cases.rs"]
+mod cases;
+mod common;
+
+use std::process::Command;
+
+use cases::{Case, compare, compiler, find_cases, judge_all, patiently, place};
+use common::Workplace;
+use serde_json::Value;
+
+#[test]
+fn every_case_is_explored_as_its_header_says() {
+    let Some((_, version)) = compiler() else { return };
+    judge_all(&find_cases(|case| case.header("where") == "explore"), |case| judge(case, &version));
+}
+
+fn judge(case: &Case, version: &str) -> Result<(), String> {
+    let wrong = |what: String| format!("{}: {what}", case.name);
+    let (folder, stem) = place(case, version).map_err(wrong)?;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_standstill"));
+    command.current_dir(&folder).args(["explore", "--format", "json"]);
+    command.args(case.header("explore").split_whitespace()).arg(format!("{stem}.cu"));
+    let output = patiently(&mut command).map_err(wrong)?;
+    let answer: Value = serde_json::from_slice(&output.stdout)
+        .map_err(|error| wrong(format!("{error}: {}", String::from_utf8_lossy(&output.stderr))))?;
+    compare(case, &answer, &stem)?;
+    let explored = &answer["explored"];
+    if explored["complete"] != true {
+        return Err(wrong(format!("not all interleavings were tried: {explored}")));
+    }
+    let exit = i64::from(case.is_bug);
+    if answer["exit"] != exit {
+        return Err(wrong(format!("exit code {} instead of {exit}: {}", answer["exit"], answer["errors"])));
+    }
+    let progress = case.header("progress");
+    if !explored["progress"].as_str().unwrap_or_default().starts_with(progress) {
+        return Err(wrong(format!("forward progress: {} instead of {progress}", explored["progress"])));
+    }
+    match case.header("steps").parse::<usize>() {
+        Ok(steps) if !shows_steps(&answer, steps) => Err(wrong(format!("not by {steps} steps: {answer}"))),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the finding's schedule has so many steps.
+fn shows_steps(answer: &Value, steps: usize) -> bool {
+    let notes = answer["findings"][0]["notes"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let head = match steps {
+        1 => "the shortest schedule has 1 step:".to_owned(),
+        steps => format!("the shortest schedule has {steps} steps:"),
+    };
+    let tables: Vec<&str> = notes.filter(|note| note.starts_with("the shortest schedule")).collect();
+    if steps == 0 { tables.is_empty() } else { tables.iter().any(|note| note.starts_with(&head)) }
+}
+
+/// A kernel that adds to a counter, without a compiler.
+const COUNT: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.global .u32 total;\n\
+    .visible .entry count(.param .u64 p)\n{\n.reg .b32 %r<3>;\n.reg .b64 %rd<2>;\n\
+    atom.global.add.u32 %r1, [total], 1;\nret;\n}\n\
+    .visible .entry circle()\n{\nL: bra L;\n}\n\
+    .visible .entry grow(.param .u64 p)\n{\n.reg .b32 %r<3>;\n.reg .pred %p<2>;\n\
+    L: ld.volatile.global.u32 %r1, [total];\nadd.u32 %r2, %r2, 1;\nst.volatile.global.u32 [total], %r2;\n\
+    setp.ne.u32 %p1, %r1, 4294967295;\n@%p1 bra L;\nret;\n}\n\
+    .visible .entry clock()\n{\n.reg .b32 %r<3>;\nmov.u32 %r1, %clock;\nret;\n}\n";
+
+#[test]
+fn a_launch_in_which_nothing_is_wrong_says_how_much_was_tried() {
+    let place = Workplace::new();
+    place.file("count.ptx", COUNT);
+    let explored =
+        place.run(&["explore", "count.ptx", "--entry", "count", "--grid", "4", "--expect", "total == 4"]);
+    explored.exits(0).prints("all interleavings were tried: 5 states").prints("guaranteed");
+}
+
+#[test]
+fn a_loop_that_never_ends_is_found() {
+    let place = Workplace::new();
+    place.file("count.ptx", COUNT);
+    let explored = place.run(&["explore", "count.ptx", "--entry", "circle"]);
+    explored
+        .exits(1)
+        .prints("E0107")
+        .prints("no execution of this launch ends")
+        .prints("can hang under every");
+}
+
+#[test]
+fn a_space_of_states_over_the_limit_keeps_what_was_found() {
+    let place = Workplace::new();
+    place.file("count.ptx", COUNT);
+    let arguments = ["explore", "count.ptx", "--entry", "grow", "--grid", "2", "--max-states", "5000"];
+    place
+        .run(&arguments)
+        .exits(3)
+        .prints("not all interleavings were tried: there are more than 5000 states");
+}
+
+#[test]
+fn what_is_not_explored_is_no_success() {
+    let place = Workplace::new();
+    place.file("count.ptx", COUNT);
+    place
+        .run(&["explore", "count.ptx", "--entry", "clock"])
+        .exits(3)
+        .prints("a read of the clock is not explored");
+}
+
+#[test]
+fn wrong_calls_are_told_what_is_wrong() {
+    let place = Workplace::new();
+    place.file("count.ptx", COUNT);
+    let check = |arguments: &[&str], part: &str| {
+        let arguments: Vec<&str> = ["explore", "count.ptx"].iter().chain(arguments).copied().collect();
+        let ran = place.run(&arguments).exits(2);
+        assert!(ran.err().contains(part), "{arguments:?}: {} instead of {part}", ran.err());
+    };
+    check(&[], "name one of its kernels with --entry: count, circle, grow, clock");
+    check(&["--entry", "other"], "no kernel is named other; there are count");
+    check(&["--entry", "count", "--grid", "100", "--block", "100"], "10000 threads cannot be explored");
+    check(&["--entry", "count", "--expect", "total = 4"], "`=` compares nothing; write `==` (at character 7");
+    check(&["--entry", "count", "--expect", "totl == 4"], "no memory is called `totl`; known are total, p0");
+    check(&["--entry", "count", "--param", "3=1"], "--param 3: the kernel has 1 parameters");
+}
