@@ -39,7 +39,7 @@ def spin(folder, model, threads, additions, limit):
     subprocess.run(["gcc", "-O2", "-DSAFETY", "-DMEMLIM=6000", "-w", "-o", "pan", "pan.c"], cwd=place, check=True)
     begun = time.time()
     try:
-        done = subprocess.run(["./pan", "-m1000000", "-w26"], cwd=place, capture_output=True, text=True, timeout=limit)
+        done = subprocess.run(["./pan", "-m1000000"], cwd=place, capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:
         return None
     seconds = time.time() - begun
@@ -68,7 +68,7 @@ def main():
                 reduced = sorted(ours(command) for _ in range(options.runs))[options.runs // 2]
                 plain = sorted(ours(command, NO_REDUCTIONS="1") for _ in range(options.runs))[options.runs // 2]
                 line = f"{model} N={threads} K={options.additions:<6}{reduced[0]:>10.4f}{reduced[1]:>10}"
-                line += f"{plain[0]:>10.3f}{plain[1]:>10}{plain[1] / plain[0] / 1e6:>7.2f}{plain[2]:>9}"
+                line += f"{plain[0]:>10.3f}{plain[1]:>10}{plain[1] / max(plain[0], 1e-6) / 1e6:>7.2f}{plain[2]:>9}"
                 peer = spin(folder, model, threads, options.additions, options.limit) if shutil.which("spin") else None
                 if peer:
                     line += f"{peer[0]:>10.2f}{peer[1]:>12}{peer[1] / peer[0] / 1e6:>7.2f}"

@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     )?;
     let seconds = begun.elapsed().as_secs_f64();
     println!(
-        "{} states, {} steps, {} results, {:.3} s, {:.2} M states/s, {} bytes a state",
+        "{} states, {} steps, {} results, {:.6} s, {:.2} M states/s, {} bytes a state",
         outcome.states,
         outcome.steps,
         outcome.results,

@@ -16,6 +16,9 @@ use crate::thread::{Active, Codes, Local, Running, Status, code};
 const LOOK: u64 = 256;
 /// Instructions after which a loop that neither ends nor repeats is given up.
 const MOST: u64 = 20_000_000;
+/// Accesses that nobody else can see that are merged into one step: others may turn out to see them after all, and a loop of them
+/// need not end.
+const MERGED: u32 = 1000;
 /// Bytes of local memory of a thread.
 const LOCAL_BYTES: u32 = 512 << 10;
 /// Calls inside each other.
@@ -70,7 +73,9 @@ pub(crate) struct Machine<'a, 'b> {
     pub(crate) memory: &'b mut Memory,
     pub(crate) contents: Vec<u64>,
     pub(crate) running: Running,
-    /// The last access of memory that others can see.
+    /// Accesses since the step began.
+    pub(crate) accesses: u32,
+    /// The first access of the step.
     pub(crate) seen: Option<Seen>,
 }
 
@@ -518,7 +523,8 @@ impl<'a> Machine<'a, '_> {
             // Every one is to be noted.
             own &= constant || self.memory.is_own(slot.word, thread, writes);
         }
-        if !own && !anyhow {
+        self.accesses += 1;
+        if !anyhow && (!own || self.accesses > MERGED) {
             return Ok(false);
         }
         for (slot, index) in slots.into_iter().zip(0usize..) {

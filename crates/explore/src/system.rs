@@ -183,8 +183,14 @@ impl<'p> System<'p> {
             functions: &self.program.module().functions,
             shared: &self.shared,
         };
-        let mut machine =
-            Machine { context: &context, memory: &mut self.memory, contents, running, seen: None };
+        let mut machine = Machine {
+            context: &context,
+            memory: &mut self.memory,
+            contents,
+            running,
+            accesses: 0,
+            seen: None,
+        };
         let stop = act(&mut machine).err().unwrap_or_else(|| machine.settle());
         let status = match stop {
             Stop::Status(Status::Ends) if self.reductions.merge_ends => Status::Ended,
@@ -220,7 +226,14 @@ impl<'p> System<'p> {
             functions: &self.program.module().functions,
             shared: &self.shared,
         };
-        act(&mut Machine { context: &context, memory: &mut self.memory, contents, running, seen: None })
+        act(&mut Machine {
+            context: &context,
+            memory: &mut self.memory,
+            contents,
+            running,
+            accesses: 0,
+            seen: None,
+        })
     }
 
     pub(crate) fn shared(&self) -> &Shared {
@@ -406,6 +419,7 @@ impl<'p> System<'p> {
                 memory: &mut self.memory,
                 contents: Vec::new(),
                 running: local.run(&self.codes),
+                accesses: 0,
                 seen: None,
             };
             let lane = (thread as u32 % self.per_block) % 32;
