@@ -267,3 +267,85 @@ pub(crate) fn shown_element(bytes: u32) -> Type {
         _ => Type::S32,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use standstill_kernel_ir::FunctionId;
+
+    use super::*;
+    use crate::launch::Region;
+
+    /// `a` is 7, `list` is 1, -2, 3.
+    fn launch() -> Launch {
+        let bytes = |values: &[i32]| values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let region = |address, name: &str, values: &[i32]| Region {
+            address,
+            bytes: bytes(values),
+            name: name.to_owned(),
+            element: 4,
+        };
+        Launch {
+            kernel: FunctionId(0),
+            grid: [1; 3],
+            block: [1; 3],
+            cluster: [1; 3],
+            parameters: Vec::new(),
+            memory: vec![region(0x1000, "a", &[7]), region(0x2000, "list", &[1, -2, 3])],
+            variables: Vec::new(),
+            dynamic_shared: 0,
+        }
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<bool>) {
+        let launch = launch();
+        let mut memory = Memory::new(&launch, 0, true);
+        let contents = memory.number(Vec::new());
+        let condition = Expectation::parse(text, &launch).unwrap();
+        assert_eq!(condition.holds(&memory, contents), expected, "{text}");
+    }
+
+    #[test]
+    fn conditions_are_those_of_c() {
+        check("a == 7", Some(true));
+        check("a != 7 || list[1] == -2", Some(true));
+        check("!(a < 7) && a >= 7 && a <= 0x7 && !(a > 7)", Some(true));
+        check("list[list[0] + 1] * 2 - 1 == 5", Some(true));
+        check("sum(list) == 2 && list == 1", Some(true));
+        check("1 + 2 * 3 == 7 && 7 / 2 == 3 && 7 % 2 == 1", Some(true));
+        check("list[3] == 0", None);
+        check("list[0 - 1] == 0", None);
+        check("a / (a - 7) == 0", None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        let check = |text: &str, at: usize, part: &str| {
+            let error = Expectation::parse(text, &launch()).unwrap_err();
+            assert!(error.at == at && error.message.contains(part), "{text}: {error}");
+        };
+        check("a = 7", 3, "`==`");
+        check("b == 7", 1, "no memory is called `b`; known are a, list");
+        check("a ==", 5, "a number or a name");
+        check("(a", 3, "a `)` is missing");
+        check("list[0", 7, "a `]` is missing");
+        check("a 7", 3, "an operator");
+        check("12x", 1, "not a number");
+        check(&"(".repeat(100), 65, "too many parentheses");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(text in ".*", like in "[a-z0-9()\\[\\]!=<>&|+*/% -]{0,40}") {
+            for text in [text, like] {
+                let launch = launch();
+                if let Ok(condition) = Expectation::parse(&text, &launch) {
+                    let mut memory = Memory::new(&launch, 0, true);
+                    let contents = memory.number(Vec::new());
+                    let _ = condition.holds(&memory, contents);
+                }
+            }
+        }
+    }
+}
