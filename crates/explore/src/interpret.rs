@@ -2,25 +2,19 @@
 
 use standstill_kernel_ir::evaluate;
 use standstill_kernel_ir::{
-    Access, Callee, Function, FunctionId, Instruction, LocationId, Op, Operand, Register, Space, Special,
-    Symbol, Terminator, Type,
+    Callee, Function, FunctionId, Instruction, LocationId, Op, Operand, Register, Symbol, Terminator,
 };
 
 use crate::code::Code;
 use crate::launch::Launch;
-use crate::layout::{LOCAL, PARAMETERS, SHARED, Window, window};
-use crate::memory::{Memory, Slot, Wrong};
+use crate::memory::Memory;
 use crate::thread::{Active, Codes, Local, Running, Status, code};
+use crate::values::{is_clock, is_in_space};
 
 /// Instructions before a loop is looked at for going in a circle.
 const LOOK: u64 = 256;
 /// Instructions after which a loop that neither ends nor repeats is given up.
 const MOST: u64 = 20_000_000;
-/// Accesses that nobody else can see that are merged into one step: others may turn out to see them after all, and a loop of them
-/// need not end.
-const MERGED: u32 = 1000;
-/// Bytes of local memory of a thread.
-const LOCAL_BYTES: u32 = 512 << 10;
 /// Calls inside each other.
 const DEPTH: usize = 64;
 
@@ -92,11 +86,11 @@ pub(crate) struct Seen {
 }
 
 impl<'a> Machine<'a, '_> {
-    fn top(&self) -> Option<&Active> {
+    pub(crate) fn top(&self) -> Option<&Active> {
         self.running.frames.last()
     }
 
-    fn code(&self) -> Option<&'a Code> {
+    pub(crate) fn code(&self) -> Option<&'a Code> {
         code(self.context.codes, self.top()?.function)
     }
 
@@ -243,110 +237,7 @@ impl<'a> Machine<'a, '_> {
         }
     }
 
-    /// The value of a source.
-    pub(crate) fn operand(&self, operand: Operand) -> u64 {
-        match operand {
-            Operand::Register(register) => self.register(register),
-            Operand::Negated(register) => u64::from(self.register(register) & 1 == 0),
-            Operand::Immediate(value) => value,
-            Operand::Symbol { symbol, offset } => self.symbol(symbol).wrapping_add_signed(offset.into()),
-            Operand::Address { base, offset } => self.register(base).wrapping_add_signed(offset.into()),
-            Operand::Parameter { index, offset } => {
-                PARAMETERS + self.parameter(index).wrapping_add_signed(offset.into())
-            }
-            Operand::Special(special) => self.special(special),
-            Operand::Absent => 0,
-        }
-    }
-
-    fn symbol(&self, symbol: Symbol) -> u64 {
-        let function = self.top().map(|top| top.function);
-        let owner = if matches!(symbol, Symbol::Local(_)) { function } else { None };
-        if let Some(&offset) = self.context.shared.offsets.get(&(owner, symbol)) {
-            return SHARED + offset;
-        }
-        match symbol {
-            Symbol::Module(index) => self.context.launch.variables.get(index as usize).copied().unwrap_or(0),
-            // Local variables of all frames lie one behind the other.
-            Symbol::Local(index) => {
-                let frames = self.running.frames.iter();
-                let depth = frames.map(|frame| self.frame_bytes(frame.function, u32::MAX)).sum::<u64>();
-                let own = function.map_or(0, |function| self.frame_bytes(function, u32::MAX));
-                let within = function.map_or(0, |function| self.frame_bytes(function, index));
-                LOCAL + depth - own + within
-            }
-            Symbol::Function(_) => 0,
-        }
-    }
-
-    /// Bytes of the local variables of a function before one of them.
-    fn frame_bytes(&self, function: u32, before: u32) -> u64 {
-        let Some(code) = code(self.context.codes, function) else { return 0 };
-        let local = code.function.variables.iter().zip(0u32..);
-        let bytes = local.filter(|(variable, index)| variable.space == Space::Local && *index < before);
-        bytes.fold(0u64, |end, (variable, _)| end.next_multiple_of(16) + variable.bytes).next_multiple_of(16)
-    }
-
-    /// Where a parameter lies in parameter space.
-    fn parameter(&self, index: u32) -> u64 {
-        let Some(code) = self.code() else { return 0 };
-        let mut end = 0u64;
-        for (parameter, number) in code.function.parameters.iter().zip(0u32..) {
-            let align = if parameter.align == 0 { parameter.ty.bytes() } else { parameter.align };
-            end = end.next_multiple_of(align.max(1).into());
-            if number == index {
-                break;
-            }
-            end += u64::from(parameter.bytes);
-        }
-        end
-    }
-
-    fn special(&self, special: Special) -> u64 {
-        let launch = self.context.launch;
-        let threads = launch.block_threads().max(1);
-        let thread = self.running.thread.unwrap_or(0);
-        let (block, inside) = (thread / threads, thread % threads);
-        let (block_index, thread_index) =
-            (Launch::index_in(launch.grid, block), Launch::index_in(launch.block, inside));
-        let axis = |shape: [u32; 3], axis: u8| u64::from(shape.get(usize::from(axis)).copied().unwrap_or(0));
-        let lane = inside % 32;
-        let lower = (1u64 << lane) - 1;
-        let own = 1u64 << lane;
-        let all = u64::from(u32::MAX);
-        match special {
-            Special::Tid(of) => axis(thread_index, of),
-            Special::Ntid(of) => axis(launch.block, of),
-            Special::Ctaid(of) | Special::ClusterId(of) => axis(block_index, of),
-            Special::Nctaid(of) | Special::NclusterId(of) => axis(launch.grid, of),
-            Special::LaneId => lane.into(),
-            Special::WarpId => (inside / 32).into(),
-            Special::NwarpId => threads.div_ceil(32).into(),
-            Special::WarpSize => 32,
-            Special::SmId => block.into(),
-            Special::NsmId => launch.blocks().into(),
-            Special::ClusterNctaid(_) | Special::ClusterNctarank => 1,
-            Special::LaneMaskEq => own,
-            Special::LaneMaskLt => lower,
-            Special::LaneMaskLe => lower | own,
-            Special::LaneMaskGe => all & !lower,
-            Special::LaneMaskGt => all & !(lower | own),
-            Special::DynamicSharedSize => launch.dynamic_shared.into(),
-            Special::TotalSharedSize | Special::AggregateSharedSize => self.context.shared.bytes,
-            Special::GridId
-            | Special::ClusterCtaid(_)
-            | Special::ClusterCtarank
-            | Special::IsExplicitCluster
-            | Special::Clock
-            | Special::Clock64
-            | Special::GlobalTimer
-            | Special::CurrentGraphExec
-            | Special::Environment(_)
-            | Special::Other => 0,
-        }
-    }
-
-    fn sources(&self, function: &Function, instruction: Instruction) -> Vec<u64> {
+    pub(crate) fn sources(&self, function: &Function, instruction: Instruction) -> Vec<u64> {
         function.sources(instruction.operands).iter().map(|&operand| self.operand(operand)).collect()
     }
 
@@ -457,165 +348,6 @@ impl<'a> Machine<'a, '_> {
         }
         Did::Moved
     }
-
-    /// Executes a memory access when nobody else can see it, or anyhow. Whether it was executed.
-    pub(crate) fn access(
-        &mut self,
-        function: &'a Function,
-        instruction: Instruction,
-        access: Access,
-        anyhow: bool,
-    ) -> Result<bool, Stop> {
-        let bytes = access.ty.bytes();
-        if access.ty.bits() > 64 {
-            return Err(self.unknown("an access of 128 bits".to_owned()));
-        }
-        let mut values = self.sources(function, instruction);
-        if values.is_empty() {
-            return Ok(true);
-        }
-        let first = values.remove(0);
-        let destinations = function.destinations(instruction.operands);
-        let elements = u32::from(access.elements.max(1));
-        let place = match access.space {
-            Space::Param if first < PARAMETERS => Window::Parameters(first as u32),
-            Space::Shared | Space::SharedCluster => window(first & 0xffff_ffff),
-            Space::Local => window(first & 0xffff_ffff),
-            Space::Global | Space::Const => Window::Global,
-            _ => window(first),
-        };
-        match place {
-            Window::Parameters(offset) => {
-                for (index, destination) in (0..elements).zip(destinations) {
-                    let value = number(&self.context.launch.parameters, offset + index * bytes, bytes);
-                    self.assign(Some(destination), sign(value, access.ty));
-                }
-                return Ok(true);
-            }
-            Window::Local(offset) => {
-                return self.local(instruction.op, destinations, &values, access, offset);
-            }
-            Window::Shared { rank: Some(_), .. } => {
-                return Err(self.unknown("an access to another block's shared memory".to_owned()));
-            }
-            Window::Shared { .. } | Window::Global => {}
-        }
-        let (shared, start) = match place {
-            Window::Shared { offset, .. } => (true, u64::from(offset)),
-            _ => (false, first),
-        };
-        let slots: Result<Vec<Slot>, Wrong> = (0..elements)
-            .map(|element| {
-                self.memory.slot(
-                    self.running.block,
-                    shared,
-                    start.wrapping_add(u64::from(element * bytes)),
-                    bytes,
-                )
-            })
-            .collect();
-        let slots = slots.map_err(|wrong| Stop::Status(Status::Faults(wrong)))?;
-        let writes = !matches!(instruction.op, Op::Load(_));
-        let thread = self.running.thread;
-        let constant = access.space == Space::Const;
-        let mut own = true;
-        for slot in &slots {
-            // Every one is to be noted.
-            own &= constant || self.memory.is_own(slot.word, thread, writes);
-        }
-        self.accesses += 1;
-        if !anyhow && (!own || self.accesses > MERGED) {
-            return Ok(false);
-        }
-        for (slot, index) in slots.into_iter().zip(0usize..) {
-            let word = self.memory.read(&self.contents, slot.word);
-            let before = slot.get(word, access.ty);
-            match instruction.op {
-                Op::Load(_) => self.assign(destinations.get(index), before),
-                Op::Store(_) => {
-                    let value = values.get(index).copied().unwrap_or(0);
-                    self.memory.write(&mut self.contents, slot.word, slot.put(word, value));
-                }
-                Op::Atomic { operation, .. } => {
-                    let old = before;
-                    let (operand, second) =
-                        (values.first().copied().unwrap_or(0), values.get(1).copied().unwrap_or(0));
-                    let space = if shared { Space::Shared } else { Space::Global };
-                    let new = evaluate::atomic::atomic(operation, access.ty, space, old, operand, second);
-                    let Some(new) = new else {
-                        return Err(self.unknown(format!("an atomic {operation:?}").to_lowercase()));
-                    };
-                    self.memory.write(&mut self.contents, slot.word, slot.put(word, new));
-                    self.assign(destinations.get(index), old);
-                }
-                _ => {}
-            }
-            let after = slot.get(self.memory.read(&self.contents, slot.word), access.ty);
-            let address = start.wrapping_add(u64::from(index as u32 * bytes));
-            self.seen.get_or_insert(Seen { address, shared, bytes, before, after });
-        }
-        Ok(true)
-    }
-
-    fn local(
-        &mut self,
-        op: Op,
-        destinations: &[Operand],
-        values: &[u64],
-        access: Access,
-        offset: u32,
-    ) -> Result<bool, Stop> {
-        let bytes = access.ty.bytes();
-        for index in 0..u32::from(access.elements.max(1)) {
-            let start = offset.saturating_add(index * bytes);
-            if start >= LOCAL_BYTES {
-                return Err(Stop::Status(Status::Faults(Wrong::OutOfBounds(LOCAL + u64::from(start)))));
-            }
-            let (start, end) = (start as usize, (start + bytes) as usize);
-            if self.running.memory.len() < end {
-                self.running.memory.resize(end, 0);
-            }
-            if matches!(op, Op::Store(_)) {
-                let value = values.get(index as usize).copied().unwrap_or(0).to_le_bytes();
-                if let (Some(to), Some(from)) =
-                    (self.running.memory.get_mut(start..end), value.get(..bytes as usize))
-                {
-                    to.copy_from_slice(from);
-                }
-            } else {
-                let value = number(&self.running.memory, start as u32, bytes);
-                self.assign(destinations.get(index as usize), sign(value, access.ty));
-            }
-        }
-        Ok(true)
-    }
-}
-
-/// The little-endian number at an offset.
-fn number(bytes: &[u8], offset: u32, length: u32) -> u64 {
-    let range = offset as usize..offset as usize + length as usize;
-    bytes.get(range).unwrap_or(&[]).iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
-}
-
-/// A value extended by the sign of its type.
-fn sign(value: u64, ty: Type) -> u64 {
-    let unused = 64 - ty.bits().clamp(1, 64);
-    if ty.is_signed() { ((value << unused) as i64 >> unused) as u64 } else { value }
-}
-
-fn is_clock(operand: Operand) -> bool {
-    matches!(operand, Operand::Special(Special::Clock | Special::Clock64 | Special::GlobalTimer))
-}
-
-fn is_in_space(address: Option<u64>, space: Option<u64>) -> bool {
-    let space_of = match address.map(window) {
-        Some(Window::Shared { .. }) => Space::Shared,
-        Some(Window::Local(_)) => Space::Local,
-        Some(Window::Parameters(_)) => Space::Param,
-        _ => Space::Global,
-    };
-    let shared = space_of == Space::Shared && space == Some(Space::SharedCluster as u64);
-    space == Some(space_of as u64) || shared
 }
 
 /// What an instruction that is not explored is called.

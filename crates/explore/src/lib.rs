@@ -4,6 +4,7 @@
 //! schedulers they end, and the shortest schedule that shows a fault.
 //! Does not belong here: what an instruction computes (kernel-ir), reading files, and printing.
 
+mod access;
 mod check;
 mod code;
 mod expect;
@@ -19,7 +20,9 @@ mod reductions;
 mod schedule;
 mod search;
 mod system;
+mod teams;
 mod thread;
+mod values;
 
 pub use check::{Failure, FailureKind, NotExplored, Options, Outcome, Verdicts, explore};
 pub use expect::{ExpectError, Expectation};

@@ -2,8 +2,7 @@
 //! worked out once.
 
 use rustc_hash::FxHashMap;
-use standstill_kernel_ir::evaluate::warp;
-use standstill_kernel_ir::{BarrierKind, BarrierReduction, FunctionId, Op, Program, Space, Symbol};
+use standstill_kernel_ir::{BarrierKind, FunctionId, Op, Program, Space, Symbol};
 
 use crate::code::{Code, is_collective};
 use crate::intern::Interner;
@@ -49,7 +48,7 @@ pub(crate) struct System<'p> {
     pub(crate) codes: Vec<Option<Code>>,
     shared: Shared,
     threads: u32,
-    per_block: u32,
+    pub(crate) per_block: u32,
     symmetry: Symmetry,
     /// Whether it matters to a thread which block it is in.
     blocks_matter: bool,
@@ -171,7 +170,7 @@ impl<'p> System<'p> {
     }
 
     /// Runs a thread: first what `act` does, then up to its next operation that others can see.
-    fn go_on(
+    pub(crate) fn go_on(
         &mut self,
         running: Running,
         contents: Vec<u64>,
@@ -292,150 +291,6 @@ impl<'p> System<'p> {
         (number, self.memory.number(contents))
     }
 
-    /// Lets through the barriers and warp operations that are complete; nobody can prevent it or see it happen
-    /// later, so it belongs to the step that completed them.
-    pub(crate) fn normalise(&mut self, state: &mut [u32]) {
-        loop {
-            let mut waiting = false;
-            for at in 0..self.threads() {
-                let next = state.get(at).map_or(Next::Over, |&local| self.next(local));
-                let team = match next {
-                    Next::Barrier { id, count, .. } => self.barrier_team(state, at, id, count),
-                    Next::Warp { mask } => self.warp_team(state, at, mask),
-                    _ => continue,
-                };
-                if !team.is_empty() {
-                    self.release(state, &team, next);
-                    waiting = true;
-                    break;
-                }
-            }
-            if !waiting {
-                return;
-            }
-        }
-    }
-
-    /// The threads of a block.
-    fn block_range(&self, at: usize) -> std::ops::Range<usize> {
-        let per_block = self.per_block as usize;
-        let first = at / per_block * per_block;
-        first..first + per_block
-    }
-
-    fn barrier_team(&mut self, state: &[u32], at: usize, id: u32, count: Option<u32>) -> Vec<usize> {
-        let (mut team, mut live) = (Vec::new(), 0u64);
-        for other in self.block_range(at) {
-            let next = state.get(other).map_or(Next::Over, |&local| self.next(local));
-            live += u64::from(next != Next::Over);
-            if matches!(next, Next::Barrier { id: there, .. } if there == id) {
-                team.push(other);
-            }
-        }
-        let arrived = match state.last() {
-            Some(&memory) if count.is_some() => {
-                let word = self.memory.barrier_word(self.block_of(at), id);
-                self.memory.read(&self.memory.contents(memory), word)
-            }
-            _ => 0,
-        };
-        let expected = count.map_or(live, u64::from);
-        if team.len() as u64 + arrived >= expected { team } else { Vec::new() }
-    }
-
-    fn warp_team(&self, state: &[u32], at: usize, mask: u32) -> Vec<usize> {
-        let block = self.block_range(at);
-        let first = block.start + (at - block.start) / 32 * 32;
-        let own = state.get(at).and_then(|&local| self.local(local)).and_then(|local| local.frames.last());
-        let place = own.map(|frame| (frame.function, frame.at));
-        let mut team = Vec::new();
-        for other in (0..32).filter(|lane| mask >> lane & 1 != 0).map(|lane| first + lane) {
-            let Some(&local) = state.get(other).filter(|_| block.contains(&other)) else { continue };
-            match self.next(local) {
-                Next::Over => {}
-                Next::Warp { mask: there } if there == mask => {
-                    let frame = self.local(local).and_then(|local| local.frames.last());
-                    if frame.map(|frame| (frame.function, frame.at)) != place {
-                        return Vec::new();
-                    }
-                    team.push(other);
-                }
-                _ => return Vec::new(),
-            }
-        }
-        if team.contains(&at) { team } else { vec![at] }
-    }
-
-    /// Lets a complete team go on.
-    fn release(&mut self, state: &mut [u32], team: &[usize], next: Next) {
-        let Some(&memory) = state.last() else { return };
-        let mut contents = self.memory.contents(memory);
-        if let (Next::Barrier { id, count: Some(_), .. }, Some(&first)) = (next, team.first()) {
-            let word = self.memory.barrier_word(self.block_of(first), id);
-            self.memory.write(&mut contents, word, 0);
-        }
-        let predicates = team.iter().map(|&thread| match state.get(thread).map(|&local| self.next(local)) {
-            Some(Next::Barrier { predicate, .. }) => u64::from(predicate),
-            _ => 0,
-        });
-        let holding: u64 = predicates.sum();
-        let values = self.lane_values(state, team);
-        for &thread in team {
-            let Some(running) =
-                state.get(thread).and_then(|&local| self.local(local)).map(|local| local.run(&self.codes))
-            else {
-                continue;
-            };
-            let lane = (thread as u32 % self.per_block) % 32;
-            let (local, after) = self.go_on(running, contents, |machine| {
-                give_result(machine, &values, lane, holding, team.len() as u64)?;
-                machine.pass();
-                Ok(())
-            });
-            contents = after;
-            if let Some(slot) = state.get_mut(thread) {
-                *slot = local;
-            }
-        }
-        let memory = self.memory.number(contents);
-        if let Some(slot) = state.last_mut() {
-            *slot = memory;
-        }
-    }
-
-    /// The first source of each lane of a team, with the lanes that there are.
-    fn lane_values(&mut self, state: &[u32], team: &[usize]) -> Lanes {
-        let mut lanes = Lanes { values: [0; 32], mask: 0 };
-        let context = Context {
-            codes: &self.codes,
-            launch: &self.launch,
-            functions: &self.program.module().functions,
-            shared: &self.shared,
-        };
-        for &thread in team {
-            let Some(local) = state.get(thread).and_then(|&local| self.locals.get(local)) else { continue };
-            let machine = Machine {
-                context: &context,
-                memory: &mut self.memory,
-                contents: Vec::new(),
-                running: local.run(&self.codes),
-                accesses: 0,
-                seen: None,
-            };
-            let lane = (thread as u32 % self.per_block) % 32;
-            lanes.mask |= 1 << lane;
-            if let (Some((function, instruction)), Some(slot)) =
-                (machine.instruction(), lanes.values.get_mut(lane as usize))
-            {
-                *slot = function
-                    .sources(instruction.operands)
-                    .first()
-                    .map_or(0, |&source| machine.operand(source));
-            }
-        }
-        lanes
-    }
-
     /// Brings threads that can be exchanged into one order.
     pub(crate) fn sort(&self, state: &mut [u32]) {
         let threads = self.threads();
@@ -456,12 +311,6 @@ impl<'p> System<'p> {
             Symmetry::None => false,
         }
     }
-}
-
-/// What the lanes of a team bring.
-struct Lanes {
-    values: [u64; 32],
-    mask: u32,
 }
 
 /// What stands before a thread that is not alone with its next operation.
@@ -485,52 +334,6 @@ fn next(machine: &Machine<'_, '_>) -> Next {
         Op::Shuffle(_) => Next::Warp { mask: source(3).unwrap_or(u64::MAX) as u32 },
         _ => Next::Step,
     }
-}
-
-/// What a lane gets when its team goes on.
-fn give_result(
-    machine: &mut Machine<'_, '_>,
-    lanes: &Lanes,
-    lane: u32,
-    holding: u64,
-    team: u64,
-) -> Result<(), Stop> {
-    let Some((function, &instruction)) = machine.instruction() else { return Ok(()) };
-    let destinations = function.destinations(instruction.operands);
-    let source = |index: usize| {
-        function.sources(instruction.operands).get(index).map_or(0, |&operand| machine.operand(operand))
-    };
-    let value = |lane: usize| lanes.values.get(lane).copied().unwrap_or(0);
-    let votes = || (0..32).fold(0u32, |votes, lane| votes | ((value(lane) & 1) as u32) << lane) & lanes.mask;
-    let results = match instruction.op {
-        Op::Barrier { reduction: Some(reduction), .. } => match reduction {
-            BarrierReduction::Count => vec![holding],
-            BarrierReduction::And => vec![u64::from(holding == team)],
-            BarrierReduction::Or => vec![u64::from(holding > 0)],
-        },
-        Op::Shuffle(mode) => {
-            let (from, in_range) = warp::shuffle_source(mode, lane, source(1), source(2));
-            vec![value(from), in_range.into()]
-        }
-        Op::Vote(mode) => vec![warp::vote(mode, votes(), lanes.mask)],
-        Op::Match { all: true } => {
-            let (mask, same) = warp::match_all(&lanes.values, 64, lanes.mask);
-            vec![mask, same.into()]
-        }
-        Op::Match { all: false } => {
-            let masks = warp::match_any(&lanes.values, 64, lanes.mask);
-            vec![masks.get(lane as usize).copied().unwrap_or(0)]
-        }
-        Op::WarpReduce { operation, ty } => match warp::reduce(operation, ty, &lanes.values, lanes.mask) {
-            Some(value) => vec![value],
-            None => return Err(machine.unknown("a reduction of a warp".to_owned())),
-        },
-        _ => Vec::new(),
-    };
-    for (destination, value) in destinations.iter().zip(results) {
-        machine.assign(Some(destination), value);
-    }
-    Ok(())
 }
 
 /// The kernel and every function that it can come to by direct calls.

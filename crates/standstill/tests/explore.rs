@@ -42,6 +42,15 @@ fn judge(case: &Case, version: &str) -> Result<(), String> {
     if !explored["progress"].as_str().unwrap_or_default().starts_with(progress) {
         return Err(wrong(format!("forward progress: {} instead of {progress}", explored["progress"])));
     }
+    let ends = case.header("ends");
+    let schedulers = explored["schedulers"].as_object().into_iter().flatten();
+    let weak = schedulers
+        .filter(|(name, ends)| !name.starts_with("STRONG") && !name.ends_with("_STRONG") && **ends == true);
+    let weak: Vec<&str> = weak.map(|(name, _)| name.as_str()).collect();
+    let wanted: Vec<&str> = ends.split_whitespace().collect();
+    if !ends.is_empty() && (weak.len() != wanted.len() || !wanted.iter().all(|name| weak.contains(name))) {
+        return Err(wrong(format!("ends under {weak:?} instead of {wanted:?}")));
+    }
     match case.header("steps").parse::<usize>() {
         Ok(steps) if !shows_steps(&answer, steps) => Err(wrong(format!("not by {steps} steps: {answer}"))),
         _ => Ok(()),

@@ -1,0 +1,161 @@
+//! Loads, stores and atomics.
+
+use standstill_kernel_ir::evaluate;
+use standstill_kernel_ir::{Access, Function, Instruction, Op, Operand, Space, Type};
+
+use crate::interpret::{Machine, Seen, Stop};
+use crate::layout::{LOCAL, PARAMETERS, Window, window};
+use crate::memory::{Slot, Wrong};
+use crate::thread::Status;
+
+/// Accesses that nobody else can see that are merged into one step: others may turn out to see them after all, and a loop of them
+/// need not end.
+const MERGED: u32 = 1000;
+/// Bytes of local memory of a thread.
+const LOCAL_BYTES: u32 = 512 << 10;
+
+impl<'a> Machine<'a, '_> {
+    /// Executes a memory access when nobody else can see it, or anyhow. Whether it was executed.
+    pub(crate) fn access(
+        &mut self,
+        function: &'a Function,
+        instruction: Instruction,
+        access: Access,
+        anyhow: bool,
+    ) -> Result<bool, Stop> {
+        let bytes = access.ty.bytes();
+        if access.ty.bits() > 64 {
+            return Err(self.unknown("an access of 128 bits".to_owned()));
+        }
+        let mut values = self.sources(function, instruction);
+        if values.is_empty() {
+            return Ok(true);
+        }
+        let first = values.remove(0);
+        let destinations = function.destinations(instruction.operands);
+        let elements = u32::from(access.elements.max(1));
+        let place = match access.space {
+            Space::Param if first < PARAMETERS => Window::Parameters(first as u32),
+            Space::Shared | Space::SharedCluster => window(first & 0xffff_ffff),
+            Space::Local => window(first & 0xffff_ffff),
+            Space::Global | Space::Const => Window::Global,
+            _ => window(first),
+        };
+        match place {
+            Window::Parameters(offset) => {
+                for (index, destination) in (0..elements).zip(destinations) {
+                    let value = number(&self.context.launch.parameters, offset + index * bytes, bytes);
+                    self.assign(Some(destination), sign(value, access.ty));
+                }
+                return Ok(true);
+            }
+            Window::Local(offset) => {
+                return self.local(instruction.op, destinations, &values, access, offset);
+            }
+            Window::Shared { rank: Some(_), .. } => {
+                return Err(self.unknown("an access to another block's shared memory".to_owned()));
+            }
+            Window::Shared { .. } | Window::Global => {}
+        }
+        let (shared, start) = match place {
+            Window::Shared { offset, .. } => (true, u64::from(offset)),
+            _ => (false, first),
+        };
+        let slots: Result<Vec<Slot>, Wrong> = (0..elements)
+            .map(|element| {
+                self.memory.slot(
+                    self.running.block,
+                    shared,
+                    start.wrapping_add(u64::from(element * bytes)),
+                    bytes,
+                )
+            })
+            .collect();
+        let slots = slots.map_err(|wrong| Stop::Status(Status::Faults(wrong)))?;
+        let writes = !matches!(instruction.op, Op::Load(_));
+        let thread = self.running.thread;
+        let constant = access.space == Space::Const;
+        let mut own = true;
+        for slot in &slots {
+            // Every one is to be noted.
+            own &= constant || self.memory.is_own(slot.word, thread, writes);
+        }
+        self.accesses += 1;
+        if !anyhow && (!own || self.accesses > MERGED) {
+            return Ok(false);
+        }
+        for (slot, index) in slots.into_iter().zip(0usize..) {
+            let word = self.memory.read(&self.contents, slot.word);
+            let before = slot.get(word, access.ty);
+            match instruction.op {
+                Op::Load(_) => self.assign(destinations.get(index), before),
+                Op::Store(_) => {
+                    let value = values.get(index).copied().unwrap_or(0);
+                    self.memory.write(&mut self.contents, slot.word, slot.put(word, value));
+                }
+                Op::Atomic { operation, .. } => {
+                    let old = before;
+                    let (operand, second) =
+                        (values.first().copied().unwrap_or(0), values.get(1).copied().unwrap_or(0));
+                    let space = if shared { Space::Shared } else { Space::Global };
+                    let new = evaluate::atomic::atomic(operation, access.ty, space, old, operand, second);
+                    let Some(new) = new else {
+                        return Err(self.unknown(format!("an atomic {operation:?}").to_lowercase()));
+                    };
+                    self.memory.write(&mut self.contents, slot.word, slot.put(word, new));
+                    self.assign(destinations.get(index), old);
+                }
+                _ => {}
+            }
+            let after = slot.get(self.memory.read(&self.contents, slot.word), access.ty);
+            let address = start.wrapping_add(u64::from(index as u32 * bytes));
+            self.seen.get_or_insert(Seen { address, shared, bytes, before, after });
+        }
+        Ok(true)
+    }
+
+    fn local(
+        &mut self,
+        op: Op,
+        destinations: &[Operand],
+        values: &[u64],
+        access: Access,
+        offset: u32,
+    ) -> Result<bool, Stop> {
+        let bytes = access.ty.bytes();
+        for index in 0..u32::from(access.elements.max(1)) {
+            let start = offset.saturating_add(index * bytes);
+            if start >= LOCAL_BYTES {
+                return Err(Stop::Status(Status::Faults(Wrong::OutOfBounds(LOCAL + u64::from(start)))));
+            }
+            let (start, end) = (start as usize, (start + bytes) as usize);
+            if self.running.memory.len() < end {
+                self.running.memory.resize(end, 0);
+            }
+            if matches!(op, Op::Store(_)) {
+                let value = values.get(index as usize).copied().unwrap_or(0).to_le_bytes();
+                if let (Some(to), Some(from)) =
+                    (self.running.memory.get_mut(start..end), value.get(..bytes as usize))
+                {
+                    to.copy_from_slice(from);
+                }
+            } else {
+                let value = number(&self.running.memory, start as u32, bytes);
+                self.assign(destinations.get(index as usize), sign(value, access.ty));
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The little-endian number at an offset.
+fn number(bytes: &[u8], offset: u32, length: u32) -> u64 {
+    let range = offset as usize..offset as usize + length as usize;
+    bytes.get(range).unwrap_or(&[]).iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+/// A value extended by the sign of its type.
+fn sign(value: u64, ty: Type) -> u64 {
+    let unused = 64 - ty.bits().clamp(1, 64);
+    if ty.is_signed() { ((value << unused) as i64 >> unused) as u64 } else { value }
+}
