@@ -17,6 +17,16 @@ pub(crate) struct Known {
     pub(crate) staged: bool,
     /// It may have to wait for the host.
     pub(crate) may_wait_for_host: bool,
+    /// It comes behind a wait for a value of which it is not known what ends it.
+    pub(crate) unanswered: bool,
+}
+
+impl Known {
+    /// An actor of which nothing else is known.
+    pub(crate) fn of(actor: Actor) -> Known {
+        let (host_function, staged, may_wait_for_host, unanswered) = (false, false, false, false);
+        Known { actor, kind: None, host_function, staged, may_wait_for_host, unanswered }
+    }
 }
 
 /// Names that were met, each once.

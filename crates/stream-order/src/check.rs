@@ -61,11 +61,15 @@ pub struct Check {
     order: Order,
     history: History,
     talk: Talk,
+    /// Waits for values of which it is not known what ends them.
+    unanswered: Talk,
     log: Log,
     actors: FxHashMap<u64, Known>,
     kinds: FxHashMap<u64, StreamKind>,
     /// Allocations that are no stream's, by first byte.
     allocations: FxHashMap<u64, (u64, Allocation)>,
+    /// Contexts of those that are not of the first.
+    contexts: FxHashMap<u64, u32>,
     /// Sizes of stream-ordered allocations, by first byte.
     pooled: FxHashMap<u64, u64>,
     waiting: VecDeque<Event>,
@@ -98,7 +102,9 @@ impl Default for Check {
             actors: FxHashMap::default(),
             kinds: FxHashMap::from_iter([(0, StreamKind::Legacy)]),
             allocations: FxHashMap::default(),
+            contexts: FxHashMap::default(),
             pooled: FxHashMap::default(),
+            unanswered: Talk::default(),
             waiting: VecDeque::new(),
             names: Names::default(),
             destroyed: Vec::new(),
@@ -125,13 +131,17 @@ impl Check {
                 self.kinds.insert(*stream, *kind);
                 self.order.create(*stream, *kind);
             }
+            Call::InContext { stream, context } => self.order.set_context(*stream, *context),
+            Call::MemoryInContext { address, context } => {
+                self.contexts.insert(*address, *context);
+            }
             Call::DestroyStream { stream } => {
                 self.order.destroy(*stream);
                 self.log.forget_stream(*stream);
                 self.kinds.remove(stream);
             }
             Call::Submit { operation, stream, work } => {
-                let placed = self.order.submit(*stream);
+                let placed = self.place(*stream, work);
                 self.work(caller, *operation, (*stream, None), &placed, work);
             }
             Call::LaunchGraph { operation, stream, graph } => {
@@ -222,6 +232,25 @@ impl Check {
         (self.conflicts, self.coverage)
     }
 
+    /// Where an operation of a stream stands.
+    fn place(&mut self, stream: u64, work: &Work) -> Placed {
+        match *work {
+            Work::WriteValue { address, value, fenced } => {
+                self.order.write_value(stream, address, value, fenced)
+            }
+            Work::WaitValue { address, value, until, bytes } => {
+                let is_met = |there| until.is_met(there, value, bytes);
+                let (placed, met) = self.order.wait_value(stream, address, &is_met);
+                if !met {
+                    // It waits for something that comes later, or that is not seen.
+                    self.unanswered.add(placed.strand, placed.index, &placed.before);
+                }
+                placed
+            }
+            _ => self.order.submit(stream),
+        }
+    }
+
     fn work(
         &mut self,
         caller: Caller,
@@ -232,7 +261,7 @@ impl Check {
     ) {
         self.coverage.operations += 1;
         let (name, what) = match work {
-            Work::Order => return,
+            Work::Order | Work::WriteValue { .. } | Work::WaitValue { .. } => return,
             Work::Record { event } => {
                 self.order.set_record(operation, *event, placed);
                 self.note_record(caller, operation, *event, placed);
@@ -266,7 +295,8 @@ impl Check {
         };
         let synchronous = matches!(work, Work::Copy { copied, .. } if !copied.asynchronous);
         let staged = synchronous && done == Completion::SourceTaken;
-        self.actors.insert(operation, Known { actor, kind, host_function, staged, may_wait_for_host: false });
+        let known = Known { kind, host_function, staged, ..Known::of(actor) };
+        self.actors.insert(operation, known);
         if done == Completion::SourceTaken {
             self.take_source(caller, operation, placed, what);
         } else {
@@ -296,7 +326,10 @@ impl Check {
         let range = address..address.saturating_add(bytes);
         match kind {
             // It waits for the whole device (CUDA C++ Programming Guide, «Stream Ordered Memory Allocator»).
-            Allocation::Device | Allocation::Managed => self.order.done(Target::Device),
+            Allocation::Device | Allocation::Managed => {
+                let context = self.contexts.remove(&address);
+                self.order.done(context.map_or(Target::Device, Target::Context));
+            }
             Allocation::Pinned | Allocation::Registered | Allocation::Pool => {
                 let placed = self.order.host_access();
                 let actor = self.host(caller, "the host's free");
@@ -317,9 +350,7 @@ impl Check {
         self.host_accesses += 1;
         let number = HOST + self.host_accesses;
         let actor = caller.actor(None, Name::Other(name));
-        let known =
-            Known { actor, kind: None, host_function: false, staged: false, may_wait_for_host: false };
-        self.actors.insert(number, known);
+        self.actors.insert(number, Known::of(actor));
         number
     }
 
@@ -339,6 +370,7 @@ impl Check {
         }
         if self.waiting.is_empty() {
             self.talk.retire(self.order.settled());
+            self.unanswered.retire(self.order.settled());
         }
         if self.history.len().max(self.actors.len()).max(self.destroyed.len()) > self.sweep_at {
             self.sweep();
@@ -391,6 +423,7 @@ impl Check {
         let Some(known) = self.actors.get_mut(&number) else { return before };
         let talks = known.host_function || accesses.iter().any(|access| access.mode == Mode::Signal);
         known.may_wait_for_host = talks || self.talk.may_hold_up(&before);
+        known.unanswered = self.unanswered.may_hold_up(&before);
         if talks {
             self.talk.add(strand, index, &before);
         }
@@ -422,7 +455,7 @@ impl Check {
             return;
         };
         let host_accesses = later.actor.stream.is_none() && clash.later.deed != Deed::End;
-        if host_accesses && earlier.may_wait_for_host {
+        if host_accesses && earlier.may_wait_for_host || earlier.unanswered || later.unanswered {
             return;
         }
         let pair = Pair {

@@ -21,6 +21,7 @@ mod report;
 mod rules;
 mod talk;
 mod timeline;
+mod values;
 mod words;
 
 pub use check::{Check, Coverage};

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use standstill_trace::{Operation, StreamKind, Target};
 
 use crate::clock::{Clock, Strand};
+use crate::values::Values;
 
 /// Where an operation stands: its strand, its number there, and what comes before it.
 #[derive(Debug, Clone)]
@@ -17,7 +18,7 @@ pub(crate) struct Placed {
 
 impl Placed {
     /// What comes before whatever comes behind it.
-    fn end(&self) -> Clock {
+    pub(crate) fn end(&self) -> Clock {
         let mut end = (*self.before).clone();
         end.set(self.strand, self.index);
         end
@@ -27,6 +28,8 @@ impl Placed {
 #[derive(Debug)]
 struct Stream {
     kind: StreamKind,
+    /// The context that it is of: legacy default streams concern no others.
+    context: u32,
     strand: Option<Strand>,
     /// What comes before its next operation by its own order.
     clock: Clock,
@@ -78,9 +81,15 @@ pub(crate) struct Order {
     launches: FxHashMap<Operation, Launch>,
     /// Where the most recent launch of each executable graph ends.
     executed: FxHashMap<u64, Clock>,
-    /// Work of destroyed streams that the legacy default stream still waits for, and the device as a whole.
-    left_blocking: Clock,
-    left: Clock,
+    left: FxHashMap<u32, Left>,
+    values: Values,
+}
+
+/// Work of destroyed streams of a context that its legacy default stream still waits for, and the device as a whole.
+#[derive(Debug, Default)]
+struct Left {
+    blocking: Clock,
+    all: Clock,
 }
 
 impl Order {
@@ -92,21 +101,30 @@ impl Order {
             events: FxHashMap::default(),
             launches: FxHashMap::default(),
             executed: FxHashMap::default(),
-            left_blocking: Clock::default(),
-            left: Clock::default(),
+            left: FxHashMap::default(),
+            values: Values::default(),
         }
     }
 
     pub(crate) fn create(&mut self, stream: u64, kind: StreamKind) {
-        self.streams.entry(stream).or_insert(Stream { kind, strand: None, clock: Clock::default() });
+        let new = Stream { kind, context: 0, strand: None, clock: Clock::default() };
+        self.streams.entry(stream).or_insert(new);
+    }
+
+    /// The stream is of this context.
+    pub(crate) fn set_context(&mut self, stream: u64, context: u32) {
+        if let Some(stream) = self.streams.get_mut(&stream) {
+            stream.context = context;
+        }
     }
 
     pub(crate) fn destroy(&mut self, stream: u64) {
         let Some(stream) = self.streams.remove(&stream) else { return };
+        let left = self.left.entry(stream.context).or_default();
         if stream.is_blocking() {
-            self.left_blocking.join(&stream.clock);
+            left.blocking.join(&stream.clock);
         }
-        self.left.join(&stream.clock);
+        left.all.join(&stream.clock);
         if let Some(tail) = stream.strand.and_then(|strand| self.strands.get_mut(strand.0 as usize)) {
             tail.owned = false;
         }
@@ -119,13 +137,16 @@ impl Order {
         let Some(own) = self.streams.get(&stream) else { return Clock::default() };
         let mut before = own.clock.clone();
         before.join(&self.host);
+        let beside = self.streams.values().filter(|stream| stream.context == own.context);
         if own.kind == StreamKind::Legacy {
-            for blocking in self.streams.values().filter(|stream| stream.is_blocking()) {
+            for blocking in beside.filter(|stream| stream.is_blocking()) {
                 before.join(&blocking.clock);
             }
-            before.join(&self.left_blocking);
+            if let Some(left) = self.left.get(&own.context) {
+                before.join(&left.blocking);
+            }
         } else if own.is_blocking() {
-            for legacy in self.streams.values().filter(|stream| stream.kind == StreamKind::Legacy) {
+            for legacy in beside.filter(|stream| stream.kind == StreamKind::Legacy) {
                 before.join(&legacy.clock);
             }
         }
@@ -265,13 +286,40 @@ impl Order {
                 let before = self.before(stream);
                 self.host.join(&before);
             }
-            Target::Device => {
-                for stream in self.streams.values() {
-                    self.host.join(&stream.clock);
-                }
-                self.host.join(&self.left);
-            }
+            Target::Device => self.context_done(0),
+            Target::Context(context) => self.context_done(context),
         }
+    }
+
+    /// All work of a context is done.
+    fn context_done(&mut self, context: u32) {
+        for stream in self.streams.values().filter(|stream| stream.context == context) {
+            self.host.join(&stream.clock);
+        }
+        if let Some(left) = self.left.get(&context) {
+            self.host.join(&left.all);
+        }
+    }
+
+    /// A stream writes a value that others may wait for.
+    pub(crate) fn write_value(&mut self, stream: u64, address: u64, value: u64, fenced: bool) -> Placed {
+        let placed = self.submit(stream);
+        if fenced {
+            self.values.write(address, value, &placed);
+        }
+        placed
+    }
+
+    /// A stream waits for a value; gives whether one that was written so far is that.
+    pub(crate) fn wait_value(
+        &mut self,
+        stream: u64,
+        address: u64,
+        is_met: &dyn Fn(u64) -> bool,
+    ) -> (Placed, bool) {
+        let mut before = self.before(stream);
+        let met = self.values.wait(address, is_met, &mut before);
+        (self.put(stream, before), met)
     }
 
     /// The host knows that this operation is done, and with it all that came before.

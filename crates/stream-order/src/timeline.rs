@@ -98,6 +98,8 @@ impl<'a> Drawing<'a> {
                 let blocking = matches!(kind, StreamKind::Blocking | StreamKind::PerThread);
                 self.streams.entry(*stream).or_default().blocking = blocking;
             }
+            // Its default stream is not the one that is drawn so.
+            Call::InContext { stream, .. } => self.streams.entry(*stream).or_default().blocking = false,
             Call::Submit { operation, stream, work } => {
                 let step = self.work(*stream, site, work);
                 self.advance(*stream, *operation, step, work);
@@ -251,6 +253,14 @@ impl<'a> Drawing<'a> {
                 (StepKind::Kernel, name, detail)
             }
             Work::Launch { launch } => (StepKind::Kernel, format!("launch {launch}"), "a kernel".to_owned()),
+            Work::WriteValue { address, value, .. } => {
+                let detail = format!("writes {value} to {address:#x}, which streams may wait for");
+                (StepKind::Record, "write value".to_owned(), detail)
+            }
+            Work::WaitValue { address, value, .. } => {
+                let detail = format!("waits for {value} at {address:#x}");
+                (StepKind::Wait, "wait for value".to_owned(), detail)
+            }
             Work::HostFunction { .. } => (
                 StepKind::HostFunction,
                 "host function".to_owned(),
@@ -312,7 +322,7 @@ impl<'a> Drawing<'a> {
             stream.waited = stream.last;
         };
         let on = match target {
-            Target::Device => {
+            Target::Device | Target::Context(_) => {
                 self.streams.values_mut().for_each(wait);
                 "the device".to_owned()
             }

@@ -14,5 +14,5 @@ mod record;
 pub use format::{Caller, Damage, Launched, Reader, Writer};
 pub use record::{
     Access, Allocation, Call, Copied, Frame, LaunchShape, Memory, Mode, Operation, Parameter, Record, Site,
-    StreamKind, Target, Work,
+    StreamKind, Target, Until, Work,
 };

@@ -197,6 +197,21 @@ pub enum Call {
         /// Words by number, eight bytes each.
         words: Vec<(u32, u64)>,
     },
+    /// A stream is of another context than the first that the program has used. Each has streams, and a legacy default
+    /// stream, of its own (CUDA C++ Programming Guide, «Context»).
+    InContext {
+        /// The stream.
+        stream: u64,
+        /// The context's number, from 1; the first one has 0.
+        context: u32,
+    },
+    /// Memory is of another context than the first.
+    MemoryInContext {
+        /// Its first byte.
+        address: u64,
+        /// The context's number.
+        context: u32,
+    },
 }
 
 /// Where a kernel's parameter lies among the bytes of all.
@@ -345,6 +360,55 @@ pub enum Work {
         /// The launch's number ([`Call::NameLaunch`]).
         launch: u32,
     },
+    /// Writes a value that streams may wait for (CUDA Driver API, `cuStreamWriteValue32`).
+    WriteValue {
+        /// Where.
+        address: u64,
+        /// The value.
+        value: u64,
+        /// Whether what comes before it in the stream is to be seen by whoever sees the value.
+        fenced: bool,
+    },
+    /// Waits until a value is there (CUDA Driver API, `cuStreamWaitValue32`).
+    WaitValue {
+        /// Where.
+        address: u64,
+        /// What it is compared with.
+        value: u64,
+        /// How.
+        until: Until,
+        /// Bytes of the value: 4 or 8.
+        bytes: u8,
+    },
+}
+
+/// What a stream waits for in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Until {
+    /// The value there is not below, as numbers that wrap around.
+    AtLeast,
+    /// They are equal.
+    Equal,
+    /// They have a bit in common.
+    And,
+    /// A bit is in neither of them.
+    Nor,
+}
+
+impl Until {
+    /// Whether a value that is there ends the wait for another one.
+    #[must_use]
+    pub fn is_met(self, there: u64, value: u64, bytes: u8) -> bool {
+        let mask = if bytes == 4 { u64::from(u32::MAX) } else { u64::MAX };
+        let (there, value) = (there & mask, value & mask);
+        match self {
+            Until::AtLeast if bytes == 4 => (there.wrapping_sub(value) as i32) >= 0,
+            Until::AtLeast => (there.wrapping_sub(value) as i64) >= 0,
+            Until::Equal => there == value,
+            Until::And => there & value != 0,
+            Until::Nor => !(there | value) & mask != 0,
+        }
+    }
 }
 
 /// Which call copies, and between what: that decides how far the copy is when the call returns (CUDA Runtime API,
@@ -449,12 +513,14 @@ impl Mode {
 /// What a call waited for or asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Target {
-    /// Everything.
+    /// Everything in the first context.
     Device,
     /// Everything in a stream so far.
     Stream(u64),
     /// The most recent record of an event.
     Event(u64),
+    /// Everything in another context.
+    Context(u32),
 }
 
 /// How memory came to be.

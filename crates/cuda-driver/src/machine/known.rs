@@ -70,7 +70,7 @@ impl KnownOrder {
     /// What is done when a call has waited for this; `None` for everything.
     pub(super) fn done(&mut self, target: Target) -> Option<Before> {
         match target {
-            Target::Device => {
+            Target::Device | Target::Context(_) => {
                 self.events.clear();
                 self.streams.values_mut().for_each(|(_, before)| before.clear());
                 None

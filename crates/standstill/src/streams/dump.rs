@@ -26,6 +26,10 @@ fn call(call: &Call) -> Option<String> {
         }
         Call::ReachOfLaunch { launch, accesses } => format!("launch {launch} touches: {}", all(accesses)),
         Call::CreateStream { stream, kind } => format!("create stream {stream} ({kind:?})"),
+        Call::InContext { stream, context } => format!("stream {stream} is of context {context}"),
+        Call::MemoryInContext { address, context } => {
+            format!("memory at {address:#x} is of context {context}")
+        }
         Call::DestroyStream { stream } => format!("destroy stream {stream}"),
         Call::Submit { operation, stream, work: what } => {
             format!("stream {stream}  {operation}: {}", work(what))
@@ -66,6 +70,7 @@ fn target(target: Target) -> String {
         Target::Device => "the device".to_owned(),
         Target::Stream(stream) => format!("stream {stream}"),
         Target::Event(event) => format!("event {event}"),
+        Target::Context(context) => format!("the device of context {context}"),
     }
 }
 
@@ -88,6 +93,10 @@ fn work(work: &Work) -> String {
         Work::HostFunction { .. } => "host function".to_owned(),
         Work::Allocate { address, bytes } => format!("allocate {address:#x} +{bytes}"),
         Work::Free { address } => format!("free {address:#x}"),
+        Work::WriteValue { address, value, .. } => format!("write value {value} to {address:#x}"),
+        Work::WaitValue { address, value, until, .. } => {
+            format!("wait until the value at {address:#x} is {until:?} {value}")
+        }
     }
 }
 
