@@ -112,3 +112,14 @@ pub struct KernelNode {
     pub kernel: Handle,
     pub context: Handle,
 }
+
+/// `CUstreamBatchMemOpParams`, a union of 48 bytes whose members begin alike.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct MemoryOperation {
+    pub kind: c_int,
+    pub address: u64,
+    pub value: u64,
+    pub flags: u32,
+    pub rest: [u64; 2],
+}

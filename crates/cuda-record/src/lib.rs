@@ -18,6 +18,7 @@
 
 mod api;
 mod call_chain;
+mod contexts;
 mod graphs;
 mod host_calls;
 mod kernels;

@@ -3,6 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use standstill_trace::{Call, Operation, StreamKind};
 
+use crate::contexts::Contexts;
 use crate::layout::Handle;
 use crate::real::driver_function;
 use crate::recorder::Trace;
@@ -35,6 +36,10 @@ impl Default {
     }
 }
 
+fn kind_of(flags: u32) -> StreamKind {
+    if flags & NON_BLOCKING == 0 { StreamKind::Blocking } else { StreamKind::NonBlocking }
+}
+
 driver_function!(cuStreamGetFlags(stream: Handle, flags: *mut u32));
 
 /// The numbers of what is there.
@@ -43,8 +48,11 @@ pub struct Numbers {
     streams: FxHashMap<usize, u64>,
     /// The stream that was asked for last.
     recent: (usize, u64),
-    /// The default streams of threads, by thread.
-    threads: FxHashMap<u32, u64>,
+    pub contexts: Contexts,
+    /// The legacy default streams of contexts behind the first.
+    legacy: FxHashMap<u32, u64>,
+    /// The default streams of threads, by thread and context.
+    threads: FxHashMap<(u32, u32), u64>,
     events: FxHashMap<usize, u64>,
     /// Events of other processes.
     foreign: FxHashSet<usize>,
@@ -57,29 +65,52 @@ pub struct Numbers {
 impl Numbers {
     /// A stream was made.
     pub fn create(&mut self, trace: &mut Trace, stream: Handle, flags: u32) -> u64 {
-        let kind = if flags & NON_BLOCKING == 0 { StreamKind::Blocking } else { StreamKind::NonBlocking };
-        let number = self.announce(trace, kind);
+        let kind = kind_of(flags);
+        let context = self.contexts.current();
+        self.add(trace, stream, kind, context)
+    }
+
+    fn add(&mut self, trace: &mut Trace, stream: Handle, kind: StreamKind, context: u32) -> u64 {
+        let number = self.announce(trace, kind, context);
         self.streams.insert(stream.addr(), number);
         number
     }
 
-    fn announce(&mut self, trace: &mut Trace, kind: StreamKind) -> u64 {
+    fn announce(&mut self, trace: &mut Trace, kind: StreamKind, context: u32) -> u64 {
         self.next_stream += 1;
-        trace.note(Call::CreateStream { stream: self.next_stream, kind });
-        self.next_stream
+        let stream = self.next_stream;
+        trace.note(Call::CreateStream { stream, kind });
+        if context > 0 {
+            trace.note(Call::InContext { stream, context });
+        }
+        stream
+    }
+
+    /// The legacy default stream of the current context.
+    fn legacy(&mut self, trace: &mut Trace) -> u64 {
+        let context = self.contexts.current();
+        if context == 0 {
+            return 0;
+        }
+        if let Some(number) = self.legacy.get(&context) {
+            return *number;
+        }
+        let number = self.announce(trace, StreamKind::Legacy, context);
+        self.legacy.insert(context, number);
+        number
     }
 
     /// The number of the stream that a call means.
     pub fn stream(&mut self, trace: &mut Trace, stream: Handle, default: Default) -> u64 {
         match default.resolve(stream).addr() {
-            0 | LEGACY => 0,
+            0 | LEGACY => self.legacy(trace),
             PER_THREAD => {
-                let thread = current().0;
-                if let Some(number) = self.threads.get(&thread) {
+                let of = (current().0, self.contexts.current());
+                if let Some(number) = self.threads.get(&of) {
                     return *number;
                 }
-                let number = self.announce(trace, StreamKind::PerThread);
-                self.threads.insert(thread, number);
+                let number = self.announce(trace, StreamKind::PerThread, of.1);
+                self.threads.insert(of, number);
                 number
             }
             other if other == self.recent.0 => self.recent.1,
@@ -91,8 +122,11 @@ impl Numbers {
                 None => {
                     let mut flags = 0;
                     // SAFETY: the program's own handle, which a call has just taken.
-                    unsafe { cuStreamGetFlags(stream, &raw mut flags) };
-                    self.create(trace, stream, flags)
+                    let context = unsafe {
+                        cuStreamGetFlags(stream, &raw mut flags);
+                        self.contexts.of_stream(stream)
+                    };
+                    self.add(trace, stream, kind_of(flags), context)
                 }
             },
         }

@@ -5,7 +5,7 @@
 mod common;
 
 use common::Place;
-use standstill_trace::{Allocation, Call, Copied, Memory, Mode, Record, StreamKind, Target, Work};
+use standstill_trace::{Allocation, Call, Copied, Memory, Mode, Record, StreamKind, Target, Until, Work};
 
 const SAID: &str = "first byte 7, future 4002, table 1\n";
 
@@ -162,4 +162,59 @@ fn calls_have_the_places_that_they_stand_at() {
         let first = frames(sites[0]).unwrap()[0];
         assert!(objects[first.object as usize].ends_with("program"), "{objects:?}");
     }
+}
+
+/// What was asked, without what names places and kernels.
+fn asked(records: &[Record]) -> Vec<Call> {
+    let names = |call: &Call| matches!(call, Call::NameSite { .. } | Call::NameObject { .. });
+    records.iter().map(|record| record.call.clone()).filter(|call| !names(call)).collect()
+}
+
+#[test]
+fn contexts_have_streams_of_their_own() {
+    let (status, _, traces) = Place::new().run("LD_LIBRARY_PATH", &["contexts"], true);
+    assert!(status.success());
+    let words = asked(&traces[0]).into_iter().map(|call| match call {
+        Call::Allocate { .. } => "allocate".to_owned(),
+        Call::MemoryInContext { context, .. } => format!("in {context}"),
+        Call::CreateStream { stream, kind } => format!("stream {stream} {kind:?}"),
+        Call::InContext { stream, context } => format!("{stream} in {context}"),
+        Call::Submit { stream, .. } => format!("fill on {stream}"),
+        other => format!("{other:?}"),
+    });
+    let expected = [
+        "allocate",
+        "fill on 0",
+        "allocate",
+        "in 1",
+        "stream 1 Legacy",
+        "1 in 1",
+        "fill on 1",
+        "stream 2 Blocking",
+        "2 in 1",
+        "Synchronise(Context(1))",
+        "fill on 0",
+        "Synchronise(Device)",
+    ];
+    assert_eq!(words.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn values_that_streams_write_and_wait_for_are_written_down() {
+    let (status, _, traces) = Place::new().run("LD_LIBRARY_PATH", &["values"], true);
+    assert!(status.success());
+    let work = asked(&traces[0]).into_iter().filter_map(|call| match call {
+        Call::Submit { work, .. } => Some(work),
+        _ => None,
+    });
+    let write = |address, value, fenced| Work::WriteValue { address, value, fenced };
+    let wait = |address, value, until, bytes| Work::WaitValue { address, value, until, bytes };
+    let expected = [
+        write(0x1000, 7, true),
+        write(0x1000, 8, false),
+        wait(0x1008, 9, Until::Equal, 8),
+        wait(0x1000, 1, Until::AtLeast, 4),
+        write(0x2000, 2, true),
+    ];
+    assert_eq!(work.collect::<Vec<_>>(), expected);
 }

@@ -25,8 +25,12 @@ fn is_there(address: u64, bytes: u64, kind: Allocation) {
         Allocation::Pinned | Allocation::Registered => Memory::Pinned,
         Allocation::Managed => Memory::Managed,
     };
-    with(|State { trace, memory: ranges, .. }| {
+    with(|State { trace, memory: ranges, numbers, .. }| {
         trace.note(Call::Allocate { address, bytes, kind });
+        let context = numbers.contexts.current();
+        if context > 0 {
+            trace.note(Call::MemoryInContext { address, context });
+        }
         ranges.add(address, bytes, memory);
     });
 }

@@ -8,6 +8,7 @@ mod memory;
 mod names;
 pub mod sets;
 mod streams;
+mod values;
 
 use crate::real::Wrapped;
 
@@ -27,6 +28,7 @@ pub fn wrapped() -> impl Iterator<Item = &'static Wrapped> + Clone {
         sets::WRAPPED_BOTH,
         streams::WRAPPED,
         streams::WRAPPED_BOTH,
+        values::WRAPPED_BOTH,
     ];
     tables.into_iter().flatten()
 }

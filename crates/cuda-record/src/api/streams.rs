@@ -9,7 +9,7 @@ use crate::graphs::captured;
 use crate::host_calls::launch;
 use crate::layout::Handle;
 use crate::recorder::{State, with};
-use crate::streams::Default;
+use crate::streams::{Default, Numbers};
 
 /// A stream was made.
 unsafe fn created(status: c_int, stream: *const Handle, flags: u32) -> c_int {
@@ -33,6 +33,11 @@ pub fn synchronised(status: c_int, target: impl FnOnce(&mut State) -> Option<Tar
         });
     }
     status
+}
+
+/// All that a context was asked for.
+fn context(number: u32) -> Target {
+    if number == 0 { Target::Device } else { Target::Context(number) }
 }
 
 fn stream_done(status: c_int, stream: Handle, default: Default) -> c_int {
@@ -73,11 +78,30 @@ wrap! {
     }
 
     fn cuCtxSynchronize() |call| {
-        synchronised(call(), |_| Some(Target::Device))
+        synchronised(call(), |state| Some(context(state.numbers.contexts.current())))
     }
 
-    fn cuCtxSynchronize_v2(_context: Handle) |call| {
-        synchronised(call(), |_| Some(Target::Device))
+    fn cuCtxSynchronize_v2(of: Handle) |call| {
+        synchronised(call(), |State { numbers: Numbers { contexts, .. }, .. }| {
+            Some(context(if of.is_null() { contexts.current() } else { contexts.number(of) }))
+        })
+    }
+
+    fn cuCtxCreate_v2(_context: *mut Handle, _flags: u32, _device: c_int) |call| {
+        with(|state| state.numbers.contexts.will_be_several());
+        call()
+    }
+
+    fn cuCtxCreate_v3(
+        _context: *mut Handle, _parameters: *mut c_void, _count: c_int, _flags: u32, _device: c_int,
+    ) |call| {
+        with(|state| state.numbers.contexts.will_be_several());
+        call()
+    }
+
+    fn cuCtxCreate_v4(_context: *mut Handle, _parameters: *mut c_void, _flags: u32, _device: c_int) |call| {
+        with(|state| state.numbers.contexts.will_be_several());
+        call()
     }
 }
 

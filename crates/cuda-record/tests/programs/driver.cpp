@@ -93,6 +93,23 @@ int cuStreamDestroy_v2(Handle stream) {
     free(stream);
     return 0;
 }
+// Two devices, with a context each.
+static Handle current_context;
+int cuDeviceGetCount(int *count) {
+    *count = 2;
+    return 0;
+}
+int cuCtxSetCurrent(Handle context) {
+    current_context = context;
+    return 0;
+}
+int cuCtxGetCurrent(Handle *context) {
+    *context = current_context;
+    return 0;
+}
+int cuStreamWriteValue32_v2(Handle, Address, unsigned, unsigned) { return 0; }
+int cuStreamWaitValue64_v2(Handle, Address, uint64_t, unsigned) { return 0; }
+int cuStreamBatchMemOp_v2(Handle, unsigned, void *, unsigned) { return 0; }
 int cuStreamSynchronize(Handle) { return 0; }
 int cuStreamQuery(Handle) { return 600; }
 int cuLaunchHostFunc(Handle, void (*function)(void *), void *argument) {

@@ -84,6 +84,40 @@ static void work() {
     call("cuMemFreeHost", host);
 }
 
+// Default streams and memory of two contexts.
+static void contexts() {
+    Address first, second;
+    Handle stream;
+    call("cuCtxSetCurrent", (Handle)0x10);
+    call("cuMemAlloc", &first, (size_t)64);
+    call("cuMemsetD8Async", first, (unsigned char)1, (size_t)64, (Handle)nullptr);
+    call("cuCtxSetCurrent", (Handle)0x20);
+    call("cuMemAlloc", &second, (size_t)64);
+    call("cuMemsetD8Async", second, (unsigned char)1, (size_t)64, (Handle)nullptr);
+    call("cuStreamCreate", &stream, 0u);
+    call("cuCtxSynchronize");
+    call("cuCtxSetCurrent", (Handle)0x10);
+    call("cuMemsetD8Async", first, (unsigned char)1, (size_t)64, (Handle)nullptr);
+    call("cuCtxSynchronize");
+}
+
+// Values that streams write and wait for.
+static void values() {
+    Handle stream;
+    call("cuStreamCreate", &stream, 1u);
+    call("cuStreamWriteValue32", stream, (Address)0x1000, 7u, 0u);
+    call("cuStreamWriteValue32", stream, (Address)0x1000, 8u, 1u);
+    call("cuStreamWaitValue64", stream, (Address)0x1008, (uint64_t)9, 1u);
+    struct {
+        int kind;
+        Address address;
+        uint64_t value;
+        unsigned flags;
+        uint64_t rest[2];
+    } operations[3] = {{1, 0x1000, 1, 0, {}}, {6, 0, 0, 0, {}}, {5, 0x2000, 2, 0, {}}};
+    call("cuStreamBatchMemOp", stream, 3u, (void *)operations, 0u);
+}
+
 int main(int count, char **arguments) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     if (!library) {
@@ -104,6 +138,14 @@ int main(int count, char **arguments) {
         int status;
         wait(&status);
         return status;
+    }
+    if (!strcmp(how, "contexts")) {
+        contexts();
+        return 0;
+    }
+    if (!strcmp(how, "values")) {
+        values();
+        return 0;
     }
     if (!strcmp(how, "race") || !strcmp(how, "ordered")) {
         race(!strcmp(how, "ordered"));
