@@ -8,8 +8,6 @@ use std::ffi::{c_int, c_void};
 
 use standstill_cuda_driver::{CallSite, outside};
 
-/// Addresses of a chain at most.
-const MOST: usize = 40;
 /// Nodes at most: beyond, everything is forgotten.
 const NODES: usize = 1 << 18;
 
@@ -50,6 +48,8 @@ impl Edge {
 /// The chains that were met.
 #[derive(Debug)]
 pub struct Chains {
+    /// Addresses of a chain at most.
+    most: usize,
     nodes: Vec<Node>,
     more: Vec<Vec<Edge>>,
     /// The chain before: most often the next one is the same, and all its addresses can be compared at once.
@@ -64,14 +64,13 @@ struct Slot {
     address: usize,
 }
 
-impl Default for Chains {
-    fn default() -> Chains {
-        let (nodes, more, recent) = (vec![Node::default()], Vec::new(), Vec::with_capacity(MOST));
-        Chains { nodes, more, recent, recent_site: CallSite::default() }
-    }
-}
-
 impl Chains {
+    /// None yet; chains end after so many addresses.
+    pub fn new(most: usize) -> Chains {
+        let (nodes, more, recent) = (vec![Node::default()], Vec::new(), Vec::with_capacity(most));
+        Chains { most, nodes, more, recent, recent_site: CallSite::default() }
+    }
+
     /// The chain of the call that this thread is in; its stack ends there.
     #[inline(never)]
     pub fn here(&mut self, end: usize) -> CallSite {
@@ -126,9 +125,9 @@ impl Chains {
     #[cold]
     fn unwind(&mut self, stack: usize, end: usize) -> CallSite {
         if self.nodes.len() > NODES {
-            *self = Chains::default();
+            *self = Chains::new(self.most);
         }
-        let mut frames = Frames { stack, end, found: Vec::with_capacity(MOST) };
+        let mut frames = Frames { stack, end, most: self.most, found: Vec::with_capacity(self.most) };
         // SAFETY: the callback takes what the unwinder documents, and its argument outlives the call.
         unsafe { _Unwind_Backtrace(add, std::ptr::from_mut(&mut frames).cast()) };
         let (mut at, mut place) = (0, stack);
@@ -179,6 +178,7 @@ struct Frames {
     stack: usize,
     /// The end of the thread's stack.
     end: usize,
+    most: usize,
     /// Where each return address lies, and the address.
     found: Vec<(usize, usize)>,
 }
@@ -212,7 +212,7 @@ unsafe extern "C" fn add(context: *mut c_void, frames: *mut c_void) -> c_int {
             return STOP;
         }
         frames.found.push((slot, address));
-        if frames.found.len() < MOST { GO_ON } else { STOP }
+        if frames.found.len() < frames.most { GO_ON } else { STOP }
     }
 }
 
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_chain_is_unwound_once() {
-        let mut chains = Chains::default();
+        let mut chains = Chains::new(40);
         let mut nodes = Vec::new();
         // One call that the compiler must not write twice.
         for _ in 0..std::hint::black_box(3) {

@@ -133,6 +133,7 @@ impl Kernels {
     ///
     /// # Safety
     /// The driver has taken these parameters for this kernel.
+    #[inline(always)]
     pub unsafe fn launch(&mut self, trace: &mut Trace, asked: &Asked) -> Option<u32> {
         let known = self.known.get_mut(&asked.function.addr())?;
         if let Some((number, shape)) = known.recent.as_deref()
@@ -145,6 +146,14 @@ impl Kernels {
         {
             return Some(*number);
         }
+        // SAFETY: the caller's promise.
+        unsafe { self.launch_other(trace, asked) }
+    }
+
+    /// A launch that is not the same as the kernel's last one.
+    #[inline(never)]
+    unsafe fn launch_other(&mut self, trace: &mut Trace, asked: &Asked) -> Option<u32> {
+        let known = self.known.get_mut(&asked.function.addr())?;
         let mut shape = self.shape.take().unwrap_or(LaunchShape {
             kernel: 0,
             grid: [0; 3],
@@ -202,6 +211,7 @@ fn named(launch: u32, shape: &LaunchShape, before: Option<&(u32, LaunchShape)>) 
 
 impl Known {
     /// Whether these are the same arguments, where they are given one by one.
+    #[inline]
     unsafe fn is_same(&self, asked: &Asked, arguments: &[u8]) -> bool {
         if asked.parameters.is_null() {
             return false;

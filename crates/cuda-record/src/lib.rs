@@ -23,6 +23,7 @@ mod graphs;
 mod host_calls;
 mod kernels;
 mod layout;
+mod lock;
 mod mapped_file;
 mod memory;
 mod python;

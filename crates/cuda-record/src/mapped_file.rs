@@ -35,6 +35,7 @@ impl MappedFile {
     }
 
     /// Maps room for at least so many bytes.
+    #[cold]
     fn make_room(&mut self, bytes: usize) -> io::Result<()> {
         let position = self.start + self.at;
         let start = position / BORDER * BORDER;
@@ -78,6 +79,7 @@ impl Drop for MappedFile {
 
 impl Write for MappedFile {
     /// Takes all bytes or none. Their first four come last: a record without its length is not there yet.
+    #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.size.saturating_sub(self.at) < bytes.len() {
             self.make_room(bytes.len())?;

@@ -1,18 +1,26 @@
 //! Where a Python program calls: the innermost line of its own, at a price that a launch does not feel.
 //!
-//! A thread's frames tell where they are by two words each. What chain of them leads to which line is worked out once;
-//! the next time the words are only compared, up to the first frame that is no library's.
+//! A thread's frames tell where they are by two words each. To which line they lead is worked out once, and kept by a
+//! hash of the words up to the first frame that is no library's. Whatever is looked at is likely to be found in no cache:
+//! between two launches a Python program does much else. So little is looked at, and no pointers are followed but the
+//! interpreter's own.
 
 use std::ffi::c_void;
 
+use rustc_hash::FxHashMap;
 use standstill_python_frames::{
     COUNTED, Layout, Memory, OWNED_BY_C_STACK, Position, PythonFrame, Symbols, frame, positions,
 };
 
 /// Frames that are looked at, the innermost first.
 const MOST: usize = 24;
-/// Nodes at most: beyond, everything is forgotten.
-const NODES: usize = 1 << 16;
+/// Functions of the program that are known again, in sets of one line of a cache each.
+const SETS: usize = 128;
+const WAYS: usize = 8;
+/// Sites that are found at once.
+const SLOTS: usize = 1024;
+/// Sites that are kept at most: beyond, all are forgotten.
+const SITES: usize = 1 << 16;
 
 /// The interpreter in this process.
 #[derive(Debug)]
@@ -24,19 +32,21 @@ struct Interpreter {
     confirmed: bool,
 }
 
-/// Where a frame is, behind those further in.
-#[derive(Debug, Default)]
-struct Node {
-    next: Vec<(Position, u32)>,
-    /// The site of the chain that ends here.
-    site: Option<u32>,
-}
-
 /// The chains that were met.
 #[derive(Debug)]
 pub struct Python {
     interpreter: Option<Interpreter>,
-    nodes: Vec<Node>,
+    met: Met,
+}
+
+/// What is known again.
+#[derive(Debug)]
+struct Met {
+    /// Code of the program itself.
+    own: Vec<[u64; WAYS]>,
+    /// Sites by the hash of what leads to them; the most recent at once.
+    quick: Vec<(u64, u32)>,
+    sites: FxHashMap<u64, u32>,
 }
 
 /// What is known of a call.
@@ -47,16 +57,30 @@ pub enum Called {
     /// From a site that has a number.
     From(u32),
     /// From this line, for the first time: it is to be given a number.
-    New(PythonFrame, Vec<Position>),
+    New(PythonFrame, Chain),
+}
+
+/// Frames, the innermost first.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Chain {
+    frames: Vec<Position>,
+    /// Whether the last one is the program's own, so that nothing behind it was looked at.
+    ends_at_own: bool,
 }
 
 impl Python {
     /// Looks for an interpreter in this process.
     pub fn find() -> Python {
-        Python { interpreter: Interpreter::find(), nodes: vec![Node::default()] }
+        Python { interpreter: Interpreter::find(), met: Met::new() }
+    }
+
+    /// Whether there is one.
+    pub fn is_there(&self) -> bool {
+        self.interpreter.is_some()
     }
 
     /// Where the calling thread is.
+    #[inline]
     pub fn here(&mut self) -> Called {
         let Some(interpreter) = &mut self.interpreter else { return Called::Elsewhere };
         // SAFETY: the interpreter's own function, which takes nothing.
@@ -65,63 +89,88 @@ impl Python {
             return Called::Elsewhere;
         }
         if interpreter.confirmed {
-            match known(&self.nodes, &interpreter.layout, state) {
-                Found::Site(site) => return Called::From(site),
-                Found::NoFrames => return Called::Elsewhere,
-                Found::New => {}
+            let Some(hash) = hash_of_frames(&self.met, &interpreter.layout, state) else {
+                return Called::Elsewhere;
+            };
+            if let Some(site) = self.met.find(hash) {
+                return Called::From(site);
             }
         }
         let Some((frame, chain)) = interpreter.look(state) else { return Called::Elsewhere };
         interpreter.confirmed = true;
-        match self.nodes.get(self.follow(&chain).unwrap_or_default() as usize).and_then(|node| node.site) {
-            Some(site) => Called::From(site),
+        match self.met.find(hash_of(&chain.frames)) {
+            Some(site) => {
+                // It was not known where the chain ends.
+                self.met.add(&chain, site);
+                Called::From(site)
+            }
             None => Called::New(frame, chain),
         }
     }
 
-    /// The number of the site that a chain leads to.
-    pub fn number(&mut self, chain: &[Position], site: u32) {
-        if self.nodes.len() > NODES {
-            self.nodes = vec![Node::default()];
-        }
-        let mut at = 0;
-        for position in chain {
-            let new = self.nodes.len() as u32;
-            let Some(node) = self.nodes.get_mut(at as usize) else { return };
-            at = match node.next.iter().find(|(known, _)| known == position) {
-                Some((_, next)) => *next,
-                None => {
-                    node.next.push((*position, new));
-                    self.nodes.push(Node::default());
-                    new
-                }
-            };
-        }
-        if let Some(node) = self.nodes.get_mut(at as usize).filter(|_| at > 0) {
-            node.site = Some(site);
-        }
-    }
-
-    fn follow(&self, chain: &[Position]) -> Option<u32> {
-        let next = |at: u32, position: &Position| {
-            let node = self.nodes.get(at as usize)?;
-            node.next.iter().find(|(known, _)| known == position).map(|(_, next)| *next)
-        };
-        chain.iter().try_fold(0, next)
+    /// Gives a number to the site that a chain leads to.
+    pub fn number(&mut self, chain: &Chain, site: u32) {
+        self.met.add(chain, site);
     }
 }
 
-/// What comparing a thread's frames gives.
-enum Found {
-    Site(u32),
-    /// A library's own thread, which may run Python and does not now.
-    NoFrames,
-    New,
+impl Met {
+    fn new() -> Met {
+        Met { own: vec![[0; WAYS]; SETS], quick: vec![(0, 0); SLOTS], sites: FxHashMap::default() }
+    }
+
+    #[inline]
+    fn is_own(&self, code: u64) -> bool {
+        self.own.get(set_of(code)).is_some_and(|set| set.contains(&code))
+    }
+
+    #[inline]
+    fn find(&mut self, hash: u64) -> Option<u32> {
+        let slot = self.quick.get_mut((hash >> 32) as usize % SLOTS)?;
+        if slot.0 != hash {
+            *slot = (hash, *self.sites.get(&hash)?);
+        }
+        Some(slot.1)
+    }
+
+    #[cold]
+    fn add(&mut self, chain: &Chain, site: u32) {
+        if self.sites.len() >= SITES {
+            *self = Met::new();
+        }
+        self.sites.insert(hash_of(&chain.frames), site);
+        let last = chain.frames.last().filter(|_| chain.ends_at_own);
+        if let Some(last) = last.filter(|last| !self.is_own(last.code))
+            && let Some(set) = self.own.get_mut(set_of(last.code))
+        {
+            // The oldest goes.
+            set.rotate_right(1);
+            set[0] = last.code;
+        }
+    }
 }
 
-/// The site of a thread whose frames are known.
+/// Objects lie at multiples of 16.
+fn set_of(code: u64) -> usize {
+    (code >> 4) as usize % SETS
+}
+
 #[inline]
-fn known(nodes: &[Node], layout: &Layout, state: usize) -> Found {
+fn hash_on(hash: u64, Position { code, instruction }: Position) -> u64 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mixed = (hash ^ code).wrapping_mul(FACTOR).rotate_left(29) ^ instruction;
+    let mixed = mixed.wrapping_mul(FACTOR);
+    mixed ^ mixed >> 31
+}
+
+fn hash_of(chain: &[Position]) -> u64 {
+    chain.iter().fold(0, |hash, position| hash_on(hash, *position))
+}
+
+/// The hash of a thread's frames up to the program's own; `None` where there are none: libraries have threads that may
+/// run Python and do not now.
+#[inline]
+fn hash_of_frames(met: &Met, layout: &Layout, state: usize) -> Option<u64> {
     let word = |address: usize| {
         // SAFETY: this thread's own state and frames, which nobody else changes; their layout was confirmed.
         unsafe { (address as *const usize).read() }
@@ -130,31 +179,23 @@ fn known(nodes: &[Node], layout: &Layout, state: usize) -> Found {
     if let Some(inner) = layout.frame_in_holder {
         frame = word(frame + inner as usize);
     }
-    let fields = layout.in_frame;
-    let (mut at, mut met) = (0, false);
-    while let Some(node) = nodes.get(at) {
-        if let Some(site) = node.site {
-            return Found::Site(site);
-        }
-        if frame == 0 {
-            return if met { Found::New } else { Found::NoFrames };
-        }
+    let (fields, mut hash, mut count) = (layout.in_frame, 0, 0);
+    while frame != 0 && count < MOST {
         // SAFETY: as above.
         let owner = unsafe { ((frame + fields.owner as usize) as *const u8).read() };
         if owner < OWNED_BY_C_STACK {
-            met = true;
             let position = Position {
                 code: word(frame + fields.code as usize) as u64 & !COUNTED,
                 instruction: word(frame + fields.instruction as usize) as u64,
             };
-            match node.next.iter().find(|(known, _)| *known == position) {
-                Some((_, next)) => at = *next as usize,
-                None => return Found::New,
+            (hash, count) = (hash_on(hash, position), count + 1);
+            if met.is_own(position.code) {
+                break;
             }
         }
         frame = word(frame + fields.previous as usize);
     }
-    Found::New
+    (count > 0).then_some(hash)
 }
 
 impl Interpreter {
@@ -175,21 +216,21 @@ impl Interpreter {
 
     /// The innermost line of a thread that is no library's, and what leads there.
     #[cold]
-    fn look(&self, state: usize) -> Option<(PythonFrame, Vec<Position>)> {
-        let mut chain = positions(&Own, &self.layout, state as u64);
-        chain.truncate(MOST);
+    fn look(&self, state: usize) -> Option<(PythonFrame, Chain)> {
+        let mut frames = positions(&Own, &self.layout, state as u64);
+        frames.truncate(MOST);
         let mut last = None;
-        for (position, number) in chain.iter().zip(1..) {
+        for (position, number) in frames.iter().zip(1..) {
             let frame = frame(&Own, &self.layout, *position)?;
             if is_own(&frame.file) {
-                chain.truncate(number);
-                return Some((frame, chain));
+                frames.truncate(number);
+                return Some((frame, Chain { frames, ends_at_own: true }));
             }
             if !frame.file.starts_with('<') {
                 last = Some(frame);
             }
         }
-        Some((last?, chain))
+        Some((last?, Chain { frames, ends_at_own: false }))
     }
 }
 
@@ -221,15 +262,27 @@ mod tests {
 
     #[test]
     fn chains_lead_to_their_sites() {
-        let mut python = Python { interpreter: None, nodes: vec![Node::default()] };
+        let mut met = Met::new();
         let at = |code| Position { code, instruction: code + 200 };
-        python.number(&[at(1), at(2)], 7);
-        python.number(&[at(1), at(3), at(4)], 8);
-        let site = |chain: &[Position]| python.nodes.get(python.follow(chain)? as usize)?.site;
-        assert_eq!(site(&[at(1), at(2)]), Some(7));
-        assert_eq!(site(&[at(1), at(3), at(4)]), Some(8));
-        assert_eq!(site(&[at(1)]), None);
-        assert_eq!(site(&[at(2)]), None);
+        let chain = |codes: &[u64], ends_at_own| Chain {
+            frames: codes.iter().copied().map(at).collect(),
+            ends_at_own,
+        };
+        met.add(&chain(&[16, 32], true), 7);
+        met.add(&chain(&[16, 48, 64], true), 8);
+        met.add(&chain(&[16, 80], false), 9);
+        let mut site = |codes: &[u64]| met.find(hash_of(&chain(codes, true).frames));
+        assert_eq!(site(&[16, 32]), Some(7));
+        assert_eq!(site(&[16, 48, 64]), Some(8));
+        assert_eq!(site(&[16, 80]), Some(9));
+        assert_eq!(site(&[16]), None);
+        assert_eq!(site(&[32, 16]), None);
+        assert_eq!([16, 32, 48, 64, 80].map(|code| met.is_own(code)), [false, true, false, true, false]);
+        // More functions of one set than it has room for.
+        for code in (0..=WAYS as u64).map(|number| (1 + number * SETS as u64) << 4) {
+            met.add(&chain(&[code], true), 9);
+        }
+        assert!(!met.is_own(1 << 4) && met.is_own((1 + SETS as u64) << 4));
     }
 
     #[test]

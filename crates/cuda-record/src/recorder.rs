@@ -4,19 +4,21 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once};
 
 use standstill_cuda_driver::CallSite;
 use standstill_cuda_driver::journal::FOLDER;
 use standstill_cuda_driver::recorder::{RECORD, SUFFIX};
+use standstill_python_frames::PythonFrame;
 use standstill_trace::{Call, Caller, Frame, Launched, Operation, Record, Site, Work, Writer};
 
 use crate::call_chain::Chains;
 use crate::graphs::Graphs;
 use crate::kernels::Kernels;
+use crate::lock::Lock;
 use crate::mapped_file::MappedFile;
 use crate::memory::Ranges;
-use crate::python::{Called, Python};
+use crate::python::{Called, Chain, Python};
 use crate::streams::{Default, Numbers};
 use crate::thread::current;
 
@@ -29,11 +31,12 @@ pub struct State {
     pub graphs: Graphs,
 }
 
-type Recorder = Mutex<Option<State>>;
+type Recorder = Lock<Option<State>>;
 
 static RECORDER: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Does something with the state, where this process is recorded.
+#[inline(always)]
 pub fn with(does: impl FnOnce(&mut State)) {
     let mut recorder = RECORDER.load(Ordering::Acquire);
     if recorder.is_null() {
@@ -41,9 +44,7 @@ pub fn with(does: impl FnOnce(&mut State)) {
     }
     // SAFETY: a recorder is never given back.
     let Some(recorder) = (unsafe { recorder.as_ref() }) else { return };
-    if let Some(state) = recorder.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-        does(state);
-    }
+    recorder.with(does);
 }
 
 #[cold]
@@ -58,7 +59,7 @@ fn begin() -> *mut Recorder {
     if beginning.is_err() && !RECORDER.load(Ordering::Acquire).is_null() {
         return RECORDER.load(Ordering::Acquire);
     }
-    let made = Box::into_raw(Box::new(Mutex::new(State::begin())));
+    let made = Box::into_raw(Box::new(Lock::new(State::begin())));
     match RECORDER.compare_exchange(std::ptr::null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => made,
         // Another thread was first; the file of this one stays without records.
@@ -97,6 +98,7 @@ impl State {
 
 impl State {
     /// Puts a launch into a stream: the same as [`State::submit`], made short.
+    #[inline(always)]
     pub fn submit_launch(&mut self, stream: crate::layout::Handle, default: Default, launch: u32) {
         let stream = self.numbers.stream(&mut self.trace, stream, default);
         let operation = self.trace.next_operation();
@@ -132,7 +134,7 @@ pub fn called_in_host_function(function: &str) {
 }
 
 /// Sites of Python lines are numbered from here.
-const PYTHON: Site = 1 << 31;
+const PYTHON: Site = 1 << 20;
 
 /// The file, and what it has named.
 pub struct Trace {
@@ -151,10 +153,13 @@ pub struct Trace {
 
 impl Trace {
     fn new(writer: Writer<MappedFile>) -> Trace {
+        let python = Python::find();
+        // A library's own frames say little, and its threads have many.
+        let most = if python.is_there() { 16 } else { 40 };
         Trace {
             writer,
-            chains: Chains::default(),
-            python: Python::find(),
+            chains: Chains::new(most),
+            python,
             lines: 0,
             named: Vec::new(),
             objects: HashMap::new(),
@@ -187,18 +192,12 @@ impl Trace {
         self.site_of(thread, end)
     }
 
+    #[inline(always)]
     fn site_of(&mut self, thread: u32, end_of_stack: usize) -> Site {
         match self.python.here() {
             Called::Elsewhere => {}
             Called::From(site) => return site,
-            Called::New(frame, chain) => {
-                self.lines += 1;
-                let site = PYTHON + self.lines;
-                self.python.number(&chain, site);
-                let call = Call::PlaceSite { site, file: frame.file, line: frame.line };
-                self.write(&Record { thread, site: 0, call });
-                return site;
-            }
+            Called::New(frame, chain) => return self.place(thread, frame, &chain),
         }
         let site = self.chains.here(end_of_stack);
         let number = site.number() as usize;
@@ -206,6 +205,17 @@ impl Trace {
             self.name(thread, site, number);
         }
         number as Site
+    }
+
+    /// Gives a number to a line of Python.
+    #[cold]
+    fn place(&mut self, thread: u32, frame: PythonFrame, chain: &Chain) -> Site {
+        self.lines += 1;
+        let site = PYTHON + self.lines;
+        self.python.number(chain, site);
+        let call = Call::PlaceSite { site, file: frame.file, line: frame.line };
+        self.write(&Record { thread, site: 0, call });
+        site
     }
 
     #[cold]
@@ -227,6 +237,7 @@ impl Trace {
         self.write(&Record { thread, site: 0, call });
     }
 
+    #[inline(always)]
     fn write_launch(&mut self, from: Caller, launched: Launched) {
         self.broken = self.broken || self.writer.write_launch(from, launched).is_err();
     }

@@ -101,7 +101,16 @@ impl Numbers {
     }
 
     /// The number of the stream that a call means.
+    #[inline(always)]
     pub fn stream(&mut self, trace: &mut Trace, stream: Handle, default: Default) -> u64 {
+        if !stream.is_null() && stream.addr() == self.recent.0 {
+            return self.recent.1;
+        }
+        self.stream_otherwise(trace, stream, default)
+    }
+
+    #[inline(never)]
+    fn stream_otherwise(&mut self, trace: &mut Trace, stream: Handle, default: Default) -> u64 {
         match default.resolve(stream).addr() {
             0 | LEGACY => self.legacy(trace),
             PER_THREAD => {
@@ -113,7 +122,6 @@ impl Numbers {
                 self.threads.insert(of, number);
                 number
             }
-            other if other == self.recent.0 => self.recent.1,
             other => match self.streams.get(&other) {
                 Some(number) => {
                     self.recent = (other, *number);

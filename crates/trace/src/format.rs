@@ -89,6 +89,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// What writing it gave.
+    #[inline]
     pub fn write_launch(&mut self, from: Caller, launched: Launched) -> io::Result<()> {
         let mut record = [0; LENGTH + LONGEST_LAUNCH];
         let mut end = LENGTH;
