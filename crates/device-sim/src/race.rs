@@ -83,6 +83,7 @@ struct BlockState {
     barriers: FxHashMap<u32, Clock>,
     arrived: Vec<(u32, u32, u32)>,
     hints: Vec<sync::Hint>,
+    acquired: Vec<sync::Acquired>,
     /// Copies that nobody may have waited for were begun.
     copies: bool,
     /// What fences and strong reads before a barrier have to give to those who pass it.
@@ -100,6 +101,8 @@ struct Found {
     cause: Option<u32>,
     me: u32,
     them: u32,
+    /// The thread of the block that has acquired what `me` needs.
+    acquired_by: Option<u32>,
     memory: Memory,
     address: u64,
     count: u64,
@@ -242,6 +245,7 @@ impl Race {
             barriers: FxHashMap::default(),
             arrived: Vec::new(),
             hints: Vec::new(),
+            acquired: Vec::new(),
             carried: FxHashMap::default(),
             copies: false,
         })
@@ -299,8 +303,13 @@ impl Race {
             self.found(rule, mark, old, cause, memory, address);
             return;
         }
-        if let Some((rule, site)) = self.name_by_hint(actor.thread.block, old) {
-            self.found(rule, Mark { site, ..mark }, old, Some(mark.site), memory, address);
+        if let Some(missing) = self.missing(actor, old) {
+            let at = Mark { site: missing.site, ..mark };
+            self.found(missing.rule, at, old, Some(mark.site), memory, address);
+            let found = self.found.get_mut(&(missing.rule, at.site, old.site));
+            if let Some(found) = found.filter(|found| found.count == 1) {
+                found.acquired_by = missing.acquired_by;
+            }
             return;
         }
         let rule = match memory {
@@ -340,6 +349,7 @@ impl Race {
                 cause,
                 me: mark.thread,
                 them: old.thread,
+                acquired_by: None,
                 memory,
                 address,
                 count: 1,

@@ -90,6 +90,32 @@ fn a_flag_needs_release_and_acquire() {
     );
 }
 
+/// Thread 0 of the second block waits for the flag; the others read the payload behind `behind`. Who of them comes
+/// before that thread has seen the flag just races.
+#[test]
+fn what_one_thread_acquires_reaches_others_by_a_barrier_only() {
+    for wait in ["ld.acquire.gpu.global.u32 %r9, [%d0+512];", "ld.volatile.global.u32 %r9, [%d0+512];"] {
+        let body = |behind: &str| {
+            format!(
+                "{START} mul.wide.u32 %d2, %r2, 4; add.s64 %d2, %d0, %d2; @%p1 bra W; @!%p2 bra R;
+                #20 S: {wait}\n setp.eq.u32 %p3, %r9, 0; @%p3 bra S; fence.acq_rel.gpu;
+                R: {behind}\n#21 ld.global.u32 %r1, [%d2];\nret;
+                #22 W: st.global.u32 [%d2], 7;\n bar.sync 0; @!%p2 ret; st.release.gpu.global.u32 [%d0+512], 1; ret;"
+            )
+        };
+        check(&body("bar.sync 0;"), 2, 64, &[]);
+        let case = Case::new(&body(""));
+        let mut request = case.request(2, 64);
+        request.races = true;
+        let mut grid = case.grid(request);
+        finish(&mut grid);
+        let named =
+            grid.races().into_iter().find(|finding| finding.rule.name() == "missing-acquire").unwrap();
+        assert_eq!(named.primary_span().map(|span| span.line), Some(20));
+        assert!(named.help.contains("__syncthreads()"), "{}", named.help);
+    }
+}
+
 #[test]
 fn copies_are_under_way_until_they_are_waited_for() {
     let copy = "mul.wide.u32 %d1, %r2, 4; add.s64 %d1, %d0, %d1;\n#8 cp.async.ca.shared.global [%r5], [%d1], 4;\n\

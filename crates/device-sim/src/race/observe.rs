@@ -230,12 +230,27 @@ impl Race {
                 let mark = Mark { thread: actor.number, time: actor.time, site };
                 self.touch_as(memory, address, plan.bytes, &actor, (mark, plan.flags), write);
             }
-            if write && access.order != Order::Weak {
-                for piece in pieces(address, plan.bytes) {
-                    self.strong_write((memory, piece), &actor, how, site, false);
-                }
-            } else if !learns && access.order != Order::Weak {
+            if !write && !learns && access.order != Order::Weak {
                 self.strong_reads((memory, address, plan.bytes), &actor, how, site);
+            }
+        }
+        if write && access.order != Order::Weak {
+            self.lanes_write(core, plan, (at, active));
+        }
+    }
+
+    /// What comes of order where lanes store: behind all their accesses, which so have one time.
+    fn lanes_write(&mut self, core: &Core<'_>, plan: &Plan, (at, active): (&[u64; LANES], u32)) {
+        let Plan { access, bytes, writes, .. } = plan;
+        let (block, warp) = (core.place.block, core.place.warp);
+        for lane in lanes(active) {
+            let Some((memory, address)) = self.memory(block, access.space, at[lane]) else { continue };
+            if !address.is_multiple_of(*bytes) {
+                continue;
+            }
+            for piece in pieces(address, *bytes) {
+                let Some(actor) = self.actor(block, warp, lane) else { return };
+                self.strong_write((memory, piece), &actor, (access.order, access.scope), *writes, false);
             }
         }
     }

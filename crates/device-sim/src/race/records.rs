@@ -5,6 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::UNDER_WAY;
 use super::shadow::Mark;
 
 /// «Nobody».
@@ -51,6 +52,11 @@ pub(super) struct Record {
 }
 
 impl Record {
+    /// Whether whoever has seen what it left has seen all of it. Of a store of several lanes one value was left.
+    pub(super) fn is_seen_whole(&self) -> bool {
+        self.site & OBSERVER != 0 || self.lanes.is_power_of_two()
+    }
+
     /// Counts itself alone.
     fn counted(self) -> Record {
         Record { rest: 0, those: 1 << (self.warp & 31), oldest: self.time, count: 1, apart: false, ..self }
@@ -122,6 +128,20 @@ impl Party {
     #[inline(always)]
     pub(super) fn is_settled(&self, record: &Record) -> bool {
         self.settled && record.time <= self.floor && record.warp.wrapping_sub(self.first_warp) < self.warps
+    }
+
+    /// Whether a record is of the store that this is a part of: the time goes on behind each strong store.
+    pub(super) fn is_same_store(&self, record: &Record) -> bool {
+        self.site & (STRONG | OBSERVER) == STRONG
+            && (self.warp, self.time, self.site) == (record.warp, record.time, record.site)
+    }
+
+    /// Whether a record is of these lanes: each has what it did before behind it.
+    pub(super) fn is_of_lanes(&self, record: &Record, lanes: u32) -> bool {
+        record.warp == self.warp
+            && record.warp.wrapping_sub(self.first_warp) < self.warps
+            && record.lanes & !lanes == 0
+            && record.time != UNDER_WAY
     }
 
     /// Whether this access stands for one of a record that is behind it: who would meet that one unordered meets
@@ -253,10 +273,19 @@ impl Records {
             if rest == 0 {
                 return None;
             }
-            let (record, lane) = (self.of(rest), rest & 31);
-            rest = if record.rest == 0 { 0 } else { counted_from(record.rest, lane.wrapping_neg()) };
-            Some((record, lane))
+            let entry = (self.of(rest), rest & 31);
+            rest = self.rest(rest);
+            Some(entry)
         })
+    }
+
+    /// The word of what stands behind the first entry.
+    #[inline(always)]
+    pub(super) fn rest(&self, word: u32) -> u32 {
+        match self.of(word).rest {
+            0 => 0,
+            rest => counted_from(rest, (word & 31).wrapping_neg()),
+        }
     }
 
     /// The word of a piece after `lanes`, counted from `lane`, have read it as well. `behind` says whether all of

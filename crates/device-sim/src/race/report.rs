@@ -59,7 +59,8 @@ impl Grid {
             Memory::Shared(_) => self.shared_name(found.address),
         };
         let verb = |site: u32| if writes(site) { "writes" } else { "reads" };
-        let words = Words::of(found.rule);
+        let acquired_by = found.acquired_by.map(|thread| self.who(thread, warps));
+        let words = if acquired_by.is_some() { Words::ACQUIRED_BY_ANOTHER } else { Words::of(found.rule) };
         let message = format!("{}: {me} and {them}, {what}", words.message);
         let mut finding = Finding::new(found.rule, self.kernel().to_owned(), message);
         finding.known = Known::Observed;
@@ -72,6 +73,9 @@ impl Grid {
         let label = match found.rule {
             Rule::MissingRelease => {
                 format!("this store lets {me} go on, but nothing orders it behind what it tells of")
+            }
+            Rule::MissingAcquire if let Some(by) = &acquired_by => {
+                format!("{by} sees here that it may go on; nothing orders {me} behind that")
             }
             Rule::MissingAcquire => {
                 format!("{me} sees here that it may go on, but nothing orders what follows behind it")
@@ -136,6 +140,11 @@ struct Words {
 }
 
 impl Words {
+    const ACQUIRED_BY_ANOTHER: Words = Words {
+        message: "one thread acquires what others then use, and no barrier stands between",
+        help: "put `__syncthreads()` (within a warp `__syncwarp()`) behind the wait for the flag, before other threads use what it tells of",
+    };
+
     fn of(rule: Rule) -> Words {
         let (message, help) = match rule {
             Rule::SharedRace => (

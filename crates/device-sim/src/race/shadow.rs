@@ -178,10 +178,15 @@ impl Shadow {
         })
     }
 
+    /// The write whose value was left: of a store of several lanes that of the last one.
+    fn newest(&self, word: u32) -> Option<Mark> {
+        self.records.entries(word).next().and_then(|entry| marks(entry).last())
+    }
+
     /// The last write of the first cell.
     pub(super) fn last_write(&self, range: Range) -> Mark {
         let first = self.words(range).next().map_or(0, |(write, _)| write);
-        self.records.entries(first).flat_map(marks).next().unwrap_or(Mark::NONE)
+        self.newest(first).unwrap_or(Mark::NONE)
     }
 
     /// The last write, when it was a strong one.
@@ -189,7 +194,7 @@ impl Shadow {
     pub(super) fn last_strong_write(&self, range: Range) -> Option<Mark> {
         let first = self.words(range).next().map_or(0, |(write, _)| write);
         let strong = self.records.of(first).site & STRONG != 0;
-        if strong { self.records.entries(first).flat_map(marks).next() } else { None }
+        if strong { self.newest(first) } else { None }
     }
 
     /// The readers since the last write.
@@ -248,6 +253,11 @@ impl Shadow {
     }
 }
 
+/// Lanes that are counted from one of them.
+fn lanes_of(counted: u32, leader: u32) -> impl Iterator<Item = u32> {
+    crate::exec::core::lanes(counted.rotate_left(leader)).map(|lane| lane as u32)
+}
+
 /// Whether words are of one record, and each stands to its lane as the first does.
 #[inline(always)]
 fn are_alike(words: &[u32], leaders: &[u32]) -> bool {
@@ -278,7 +288,10 @@ impl<F: Fn(Mark, u32) -> bool> Touch<'_, '_, F> {
             return;
         };
         let fine = self.are_fine(write, leader) && (!self.access.write || self.are_fine(read, leader));
-        if !fine || self.is_strong_write() {
+        let behind = |entry: Entry| marks(entry).all(|mark| (self.behind)(mark, leader));
+        let stands = !self.is_strong_write()
+            || (read == 0 && self.records.stands_alone(self.access.party, write, false, behind));
+        if !fine || !stands {
             return self.each(writes, reads, leaders, met);
         }
         if self.access.write {
@@ -305,7 +318,7 @@ impl<F: Fn(Mark, u32) -> bool> Touch<'_, '_, F> {
     fn each(mut self, writes: &mut [u32], reads: &mut [u32], leaders: &[u32], met: &mut Vec<Clash>) {
         for ((write, read), &leader) in writes.iter_mut().zip(reads).zip(leaders) {
             if !self.are_fine(*write, leader) {
-                self.look(*write, leader, Some(self.observes(*read, leader)), met);
+                self.look(*write, leader, Some(*read), met);
             }
             if !self.access.write {
                 *read = self.read(*read, leader);
@@ -317,9 +330,11 @@ impl<F: Fn(Mark, u32) -> bool> Touch<'_, '_, F> {
             if self.is_strong_write() {
                 let (party, behind) = (self.access.party, self.behind);
                 let all_behind = |entry: Entry| marks(entry).all(|mark| behind(mark, leader));
-                let observed = self.observes(*read, leader);
+                let lanes = self.access.lanes;
+                let observed = *read != 0 && lanes_of(lanes, leader).all(|lane| self.observes(*read, lane));
+                let old = (*write, *read);
                 (*write, *read) =
-                    self.records.with_strong_write(party, (*write, *read, leader), observed, all_behind);
+                    self.records.with_strong_write(party, old, (leader, lanes), observed, all_behind);
             } else {
                 *write = self.records.alone(self.access.party, self.access.lanes) << 5 | leader;
                 *read = 0;
@@ -364,24 +379,28 @@ impl<F: Fn(Mark, u32) -> bool> Touch<'_, '_, F> {
         word == 0 || self.records.entries(word).all(|entry| self.is_in_order(entry, leader))
     }
 
-    /// Looks at each thread by itself. For writes `observed` says whether a strong read of the last one is behind.
+    /// Looks at each thread by itself. For writes there are the reads of the last one: whoever has a strong one behind
+    /// it has seen that.
     #[cold]
-    fn look(&self, word: u32, leader: u32, observed: Option<bool>, met: &mut Vec<Clash>) {
-        for lane in crate::exec::core::lanes(self.access.lanes.rotate_left(leader)) {
-            let me = lane as u32;
-            let mut seen = observed.unwrap_or(false);
+    fn look(&self, word: u32, leader: u32, reads: Option<u32>, met: &mut Vec<Clash>) {
+        for me in lanes_of(self.access.lanes, leader) {
+            let mut seen = reads.is_some_and(|reads| self.observes(reads, me));
             for entry in self.records.entries(word) {
                 let site = entry.0.site;
-                let observes = observed.is_some() && self.is_observer_behind(entry, me);
+                let observes = reads.is_some() && self.is_observer_behind(entry, me);
                 if site & WITNESS != 0 {
                     seen |= observes;
                     continue;
                 }
-                let fine = (seen && site & STRONG != 0) || self.access.party.means(&entry.0);
+                let of_strong = seen && site & STRONG != 0;
+                let fine = (of_strong && entry.0.is_seen_whole()) || self.access.party.means(&entry.0);
                 if !fine {
                     let lane = if site & CROWD == 0 { me } else { ANYBODY };
+                    // Of a store of several lanes the last one's value was seen.
+                    let unseen = entry.0.lanes.count_ones() as usize - usize::from(of_strong);
                     let unordered = |mark: &Mark| mark.time == UNDER_WAY || !(self.behind)(*mark, lane);
-                    met.extend(marks(entry).find(unordered).map(|old| Clash { lane: me, old, address: 0 }));
+                    let old = marks(entry).take(unseen).find(unordered);
+                    met.extend(old.map(|old| Clash { lane: me, old, address: 0 }));
                 }
                 // An atomic has seen the write before it.
                 seen = site & OBSERVER != 0 && (seen || observes);

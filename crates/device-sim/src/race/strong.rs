@@ -13,30 +13,55 @@ const MOST_BLOCKS: usize = 2;
 const MOST_BESIDE: usize = 16;
 
 impl Records {
-    /// The words of a piece's writes and reads after a strong write of a lane: what it does not stand for is still
-    /// to be looked at. `observed` says that a strong read of the last write is behind the lane.
+    /// Whether a strong write stands for all that was written before: nothing else needs to be kept.
+    #[inline(always)]
+    pub(super) fn stands_alone(
+        &self,
+        party: &Party,
+        writes: u32,
+        observed: bool,
+        behind: impl Fn(Entry) -> bool,
+    ) -> bool {
+        let first = self.of(writes);
+        writes == 0
+            || (first.rest == 0 && !party.narrow && {
+                let seen = observed || sees(party, &first);
+                is_over(party, (first, writes & 31), seen, &behind)
+            })
+    }
+
+    /// The words of a piece's writes and reads after a strong write of lanes of a warp, counted from one of them: what
+    /// it does not stand for is still to be looked at. `observed` says that a strong read of the last write is behind
+    /// the lanes.
     pub(super) fn with_strong_write(
         &mut self,
         party: &Party,
-        (writes, reads, lane): (u32, u32, u32),
+        (writes, reads): (u32, u32),
+        (lane, mut lanes): (u32, u32),
         observed: bool,
         behind: impl Fn(Entry) -> bool,
     ) -> (u32, u32) {
-        let first = self.of(writes);
-        let seen = observed || (party.site & OBSERVER != 0 && party.means(&first));
-        let alone = first.rest == 0 && !party.narrow && is_over(party, (first, writes & 31), seen, &behind);
-        if reads == 0 && (writes == 0 || alone) {
-            return (self.alone(party, 1) << 5 | lane, 0);
+        if reads == 0 && self.stands_alone(party, writes, observed, &behind) {
+            return (self.alone(party, lanes) << 5 | lane, 0);
         }
-        let of = (writes, reads, lane);
+        let first = self.of(writes);
+        let seen = observed || sees(party, &first);
+        let mut older = writes;
+        // Lanes of one store have no order among them, so that one record will do.
+        if party.is_same_store(&first) {
+            lanes |= moved((first, writes & 31), lane).lanes;
+            older = self.rest(writes);
+        }
+        let own = |entry: Entry| party.is_of_lanes(&moved(entry, lane), lanes) || behind(entry);
+        let of = (older, reads, lane);
         let mut mine = *party;
-        let mut kept = self.older_writes(&mut mine, of, seen, Beside::new(party), &behind);
+        let mut kept = self.older_writes(&mut mine, of, seen, Beside::new(party), &own);
         if kept.len() > MOST_BESIDE && party.narrow {
             mine = *party;
-            kept = self.older_writes(&mut mine, of, seen, Beside::nothing(party), &behind);
+            kept = self.older_writes(&mut mine, of, seen, Beside::nothing(party), &own);
         }
         let rest = self.chain(kept, party.warps);
-        let write = if rest == 0 { self.alone(&mine, 1) } else { self.before(&mine, 1, rest) };
+        let write = if rest == 0 { self.alone(&mine, lanes) } else { self.before(&mine, lanes, rest) };
         let mut beside = Beside::new(party);
         let mut kept = Kept::new();
         for entry in self.entries(reads) {
@@ -98,10 +123,16 @@ impl Records {
     }
 }
 
+/// Whether whoever writes has seen the last write: an atomic that the other one means.
+fn sees(party: &Party, last: &Record) -> bool {
+    party.site & OBSERVER != 0 && party.means(last)
+}
+
 /// Whether who meets the new write or has it behind need not look at an older access any more.
 fn is_over(party: &Party, entry: Entry, seen: bool, behind: &impl Fn(Entry) -> bool) -> bool {
     let record = &entry.0;
     let stands = strength(record.site) >= strength(party.site);
+    let seen = seen && record.is_seen_whole();
     party.is_settled(record) || (stands && (seen || party.covers(record) || behind(entry)))
 }
 

@@ -10,7 +10,7 @@ use standstill_kernel_ir::{Order, Scope};
 use super::clock::Clock;
 use super::shadow::Mark;
 use super::threads::Pending;
-use super::{Actor, Race, thread_of};
+use super::{Actor, BlockState, Race, thread_of};
 
 /// Several blocks.
 const MANY: u32 = u32::MAX;
@@ -25,6 +25,9 @@ const MOST_HINTS: usize = 48;
 #[derive(Debug, Default)]
 pub(crate) struct Variable {
     released: SmallVec<[Released; 1]>,
+    /// Releases that another thread's store has replaced. Any later strong write of their own thread to this location
+    /// makes a pattern with them once more (ISA, «Release and Acquire Patterns»).
+    replaced: SmallVec<[Released; 1]>,
 }
 
 #[derive(Debug, Clone)]
@@ -50,7 +53,45 @@ pub(super) struct Hint {
     reader: u32,
 }
 
+/// What a thread of the block has acquired; it reaches the others by a barrier only.
+#[derive(Debug)]
+pub(super) struct Acquired {
+    thread: u32,
+    site: u32,
+    clock: Arc<Clock>,
+}
+
+/// What is missing between two accesses: the rule, where, and the thread that has acquired what another one needs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Missing {
+    pub(super) rule: Rule,
+    pub(super) site: u32,
+    pub(super) acquired_by: Option<u32>,
+}
+
 impl Variable {
+    /// A thread has written; `rmw` continues what stood there.
+    fn written(&mut self, thread: u32, rmw: bool) {
+        if !rmw {
+            let (own, others) =
+                std::mem::take(&mut self.released).into_iter().partition(|of| of.thread == thread);
+            self.released = own;
+            let others: SmallVec<[Released; 1]> = others;
+            self.replaced.extend(others.into_iter().filter(|of| of.thread != MANY));
+            let most = self.replaced.len().saturating_sub(MOST_RELEASED);
+            self.replaced.drain(..most);
+        }
+        let mut at = 0;
+        while let Some(of) = self.replaced.get(at) {
+            if of.thread == thread {
+                let own = self.replaced.remove(at);
+                self.release(own);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
     fn release(&mut self, new: Released) {
         let full = self.released.len() >= MOST_RELEASED;
         let wide = new.scope >= Scope::Gpu;
@@ -106,6 +147,7 @@ impl Race {
                 }
             } else if acquires(order) && self.covers(own, other, scope) {
                 self.learn(own, warp, lane, &entry.clock);
+                self.has_acquired(actor, site, &entry.clock);
             } else if acquires(order) {
                 self.hint(own, Rule::ScopeTooNarrow, site, &entry.clock, None, site);
             } else {
@@ -199,16 +241,13 @@ impl Race {
             return;
         }
         let variable = self.variables.entry(key).or_default();
-        if !rmw {
-            // A release of this thread goes on (ISA, «Release and Acquire Patterns»).
-            variable.released.retain(|entry| entry.thread == actor.number);
-        }
+        variable.written(actor.number, rmw);
         for (clock, scope, site) in released {
             let missed = missed.clone();
             let new = Released { block: own, thread: actor.number, scope, clock, site, missed };
             variable.release(new);
         }
-        if variable.released.is_empty() {
+        if variable.released.is_empty() && variable.replaced.is_empty() {
             self.variables.remove(&key);
         }
     }
@@ -228,6 +267,7 @@ impl Race {
             let other = if block == MANY { own } else { block };
             if self.covers(own, other, scope.min(read)) {
                 clock.join(&what);
+                self.has_acquired(actor, site, &what);
                 learned = true;
             } else {
                 narrow.push((what, block, read));
@@ -280,18 +320,47 @@ impl Race {
         hints.push(Hint { rule, site, clock: Arc::clone(clock), writer, reader });
     }
 
+    /// A thread has acquired what a writer knew, at a read or at a fence behind it.
+    fn has_acquired(&mut self, actor: &Actor, site: u32, clock: &Arc<Clock>) {
+        let state = self.block(actor.thread.block);
+        let read = state.hints.iter().find(|hint| Arc::ptr_eq(&hint.clock, clock)).map(|hint| hint.site);
+        let new = Acquired { thread: actor.number, site: read.unwrap_or(site), clock: Arc::clone(clock) };
+        if let Some(known) =
+            state.acquired.iter_mut().find(|of| (of.thread, of.site) == (new.thread, new.site))
+        {
+            *known = new;
+            return;
+        }
+        if state.acquired.len() >= MOST_HINTS {
+            state.acquired.remove(0);
+        }
+        state.acquired.push(new);
+    }
+
     /// What would have put an access behind a thread of the block, and where that went wrong.
-    pub(super) fn name_by_hint(&self, block: u32, old: Mark) -> Option<(Rule, u32)> {
+    pub(super) fn missing(&self, actor: &Actor, old: Mark) -> Option<Missing> {
         let thread = thread_of(old.thread, self.warps);
         let covers = |hint: &&Hint| {
             hint.clock.of(thread) >= old.time
                 || hint.writer.is_some_and(|mark| mark.thread == old.thread && old.time <= mark.time)
         };
-        let hints = &self.blocks.get(block)?.hints;
-        let order = [Rule::ScopeTooNarrow, Rule::MissingAcquire, Rule::MissingRelease];
-        order.iter().find_map(|&rule| {
+        let BlockState { hints, acquired, warps, .. } = self.blocks.get(actor.thread.block)?;
+        let hint = |rule: Rule| {
             let found = hints.iter().rev().filter(|hint| hint.rule == rule).find(covers)?;
-            Some((rule, found.site))
-        })
+            Some(Missing { rule, site: found.site, acquired_by: None })
+        };
+        let knows = |clock: &Clock| clock.of(thread) >= old.time;
+        // Whoever has read the flag itself misses an acquire of its own.
+        let lane = warps.get(actor.thread.warp as usize)?.lanes.get(actor.thread.lane as usize);
+        let has_read = lane.is_some_and(|lane| lane.pending.iter().any(|(clock, ..)| knows(clock)));
+        let by_another = || {
+            let by = |of: &&Acquired| of.thread != actor.number && knows(&of.clock);
+            let of = acquired.iter().rev().find(by).filter(|_| !has_read)?;
+            Some(Missing { rule: Rule::MissingAcquire, site: of.site, acquired_by: Some(of.thread) })
+        };
+        hint(Rule::ScopeTooNarrow)
+            .or_else(by_another)
+            .or_else(|| hint(Rule::MissingAcquire))
+            .or_else(|| hint(Rule::MissingRelease))
     }
 }

@@ -3,7 +3,7 @@
 use super::clock::{Clock, Thread};
 use super::plan::Plan;
 use super::quiet::Quiet;
-use super::records::{Memo, Party};
+use super::records::{Memo, Party, STRONG};
 use super::shadow::{ANYBODY, Access, Clash, Mark, Range, Shadow};
 use super::shape::{Layout, unit};
 use super::{Actor, BlockState, Memory, Race, thread_of};
@@ -51,7 +51,7 @@ impl Together<'_> {
                 let (range, count) = self.shadow.row(address, unit, leaders.len());
                 let count = count.clamp(1, leaders.len());
                 let (these, rest) = leaders.split_at(count);
-                match (self.write, row.lanes, count) {
+                match (self.write && self.party.site & STRONG == 0, row.lanes, count) {
                     // Lanes that write other values to one place, one after the other.
                     (true, lanes, _) if lanes != 1 => self.one_by_one(address, unit, these, lanes),
                     (_, lanes, 1) => self.touch(range, address, &[first; 8], lanes),
