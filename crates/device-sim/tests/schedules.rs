@@ -179,3 +179,22 @@ fn a_warp_comes_to_a_counted_barrier_together() {
         assert_eq!(seen, BTreeSet::from([expected.clone()]));
     }
 }
+
+/// One warp sets a flag for which the other one waits, and then both come to a barrier that counts 64 threads. Lanes
+/// that were held up in the loop still come to it with those that have left the loop before them.
+#[test]
+fn lanes_that_wait_for_a_flag_come_to_a_counted_barrier_together() {
+    let body = "
+        mov.u32 %r2, %tid.x; mul.wide.u32 %d1, %r2, 4; add.u64 %d1, %d0, %d1;
+        setp.lt.u32 %p1, %r2, 32; @%p1 bra SET;
+        WAIT: atom.global.add.u32 %r3, [%d0+512], 0; setp.eq.u32 %p2, %r3, 0; @%p2 bra WAIT;
+        bar.sync 1, 64; ld.global.u32 %r3, [%d1+-128]; st.global.u32 [%d1], %r3; bra END;
+        SET: st.global.u32 [%d1], %r2; setp.ne.u32 %p3, %r2, 0; @%p3 bra MEET;
+        atom.global.exch.b32 %r3, [%d0+512], 1;
+        MEET: bar.sync 1, 64;
+        END: ret;";
+    let expected: Vec<u32> = (0..32).chain(0..32).collect();
+    for seen in outcomes(body, 64, |request| (request.grid, request.block) = ([1, 1, 1], [64, 1, 1])) {
+        assert_eq!(seen, BTreeSet::from([expected.clone()]));
+    }
+}

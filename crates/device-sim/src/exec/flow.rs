@@ -249,6 +249,8 @@ impl Flow {
         };
         match turn {
             Turn::Idle | Turn::Block if self.converge() => Turn::Block,
+            // A group may have been woken for that.
+            Turn::Idle if self.groups.iter().any(|group| group.state.is_ready()) => Turn::Time,
             other => other,
         }
     }

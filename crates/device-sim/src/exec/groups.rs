@@ -112,8 +112,26 @@ impl Flow {
         }
     }
 
-    /// Whether a group beside the one that ran can go on by itself, now or when it is no longer held up.
+    /// Lets groups run again that wait for something that has changed, or for time if `time` says that it has passed;
+    /// true when there is one.
+    pub(super) fn wake(&mut self, time: bool) -> bool {
+        let mut woken = false;
+        for group in &mut self.groups {
+            if let State::Parked(parked) = &group.state
+                && (parked.reads.iter().any(|read| read.changed()) || (time && parked.timed))
+            {
+                group.state = State::Ready;
+                self.watch.recheck = true;
+                woken = true;
+            }
+        }
+        woken
+    }
+
+    /// Whether a group beside the one that ran can go on by itself, now or when it is no longer held up. One whose
+    /// memory has changed since it was looked at is woken.
     pub(super) fn others_may_move(&mut self) -> bool {
+        self.wake(false);
         self.others().iter().any(Group::may_move)
     }
 
@@ -125,6 +143,7 @@ impl Flow {
 
     #[inline(never)]
     fn come_together(&mut self) -> bool {
+        self.wake(false);
         if self.groups.iter().any(Group::may_move) {
             return false;
         }

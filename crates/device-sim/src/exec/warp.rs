@@ -141,17 +141,7 @@ impl Warp {
     /// Lets groups run again that wait for something that has changed; true when there is one. `time` says
     /// that time has passed for those that wait for it.
     pub(crate) fn wake(&mut self, time: bool) -> bool {
-        let mut woken = false;
-        for group in &mut self.flow.groups {
-            if let State::Parked(parked) = &group.state
-                && (parked.reads.iter().any(|read| read.changed()) || (time && parked.timed))
-            {
-                group.state = State::Ready;
-                self.flow.watch.recheck = true;
-                woken = true;
-            }
-        }
-        woken
+        self.flow.wake(time)
     }
 
     /// Runs for about `limit` ticks. `chosen` is the only group that may run, for exactly that many
