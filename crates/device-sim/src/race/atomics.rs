@@ -9,7 +9,7 @@ use super::observe::pieces;
 use super::plan::Plan;
 use super::shadow::Mark;
 use super::sync::acquires;
-use crate::decode::code::{LANES, Micro};
+use crate::decode::code::{LANES, Micro, Place, Plane};
 use crate::exec::access::low;
 use crate::exec::core::{Core, lanes};
 
@@ -123,11 +123,9 @@ impl Race {
         if fences {
             return false;
         }
-        let mut at = [0; LANES];
-        for lane in lanes(core.active) {
-            at[lane] = core.read(whole.source(0), lane);
-        }
-        if !self.warp_touches((block, warp), plan, (&at, core.active), true) {
+        let at = in_all_lanes(core, whole.source(0));
+        let (place, accesses) = ((block, warp), (&at, core.active));
+        if !self.is_quiet_atomic(place, plan, accesses) && !self.warp_touches(place, plan, accesses, true) {
             return false;
         }
         // What comes after is not what was there before.
@@ -136,5 +134,15 @@ impl Race {
             state.time = time;
         }
         true
+    }
+}
+
+/// What a source has in all lanes.
+#[inline]
+fn in_all_lanes(core: &Core<'_>, source: Place) -> [u64; LANES] {
+    match source.plane {
+        Plane::Wide if source.is_some() => *core.wide(source.slot),
+        Plane::Narrow if source.is_some() => core.narrow(source.slot).map(u64::from),
+        _ => std::array::from_fn(|lane| core.read(source, lane)),
     }
 }

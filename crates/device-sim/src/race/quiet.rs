@@ -4,14 +4,23 @@
 //! As soon as something comes that may meet one of them, or that has to look at the shadow, they are put into the shadow
 //! in their order, which then is as if there had been no list.
 
+use standstill_kernel_ir::Space;
+
 use super::clock::{Clock, Thread};
+use super::plan::Plan;
 use super::shape::UNKEPT;
 use super::touch::{Place, run};
 use super::{BlockState, Memory, Race};
+use crate::address::{SHARED, SHARED_STEP};
+use crate::decode::code::LANES;
 
 /// Most accesses of a list, and of one with writes, in which each new access has to be compared with the others.
 const MOST_READS: usize = 4096;
 const MOST_WITH_WRITES: usize = 96;
+/// Most atomics of a list.
+const MOST_ATOMICS: usize = 512;
+/// Set in the number of a layout where the addresses are an atomic's, each kept as it is.
+const ATOMIC: u32 = 1 << 31;
 /// So many barriers after a list was of no use there is none.
 const PAUSE: u32 = 8;
 
@@ -21,6 +30,7 @@ pub(super) struct Quiet {
     pub(super) warp: u32,
     pub(super) time: u32,
     pub(super) site: u32,
+    pub(super) flags: u32,
     pub(super) write: bool,
     /// The address of the first active lane, and the number of the layout.
     pub(super) base: u32,
@@ -29,6 +39,55 @@ pub(super) struct Quiet {
     pub(super) bytes: [u32; 2],
     /// Bytes of an element.
     pub(super) size: u32,
+}
+
+/// The offsets of an atomic's active lanes in shared memory.
+#[derive(Debug, Clone, Copy)]
+struct Offsets {
+    active: u32,
+    at: [u32; LANES],
+}
+
+impl Offsets {
+    /// With their lowest and highest; `None` where one is no whole element of the block's own shared memory.
+    #[inline(always)]
+    fn new(at: &[u64; LANES], active: u32, plan: &Plan) -> Option<(Offsets, [u32; 2])> {
+        let generic = plan.access.space == Space::Generic;
+        let first = at[active.trailing_zeros() as usize % LANES];
+        let mut offsets = Offsets { active, at: [0; LANES] };
+        let (mut strange, mut low, mut high) = (0u64, u32::MAX, 0);
+        for lane in 0..LANES {
+            let address = if active >> lane & 1 != 0 { at[lane] } else { first };
+            let offset = (address as u32).wrapping_sub(SHARED as u32);
+            let beyond = if generic { address >> 32 } else { 0 };
+            strange |= beyond
+                | u64::from(offset & !(SHARED_STEP as u32 - 1))
+                | (u64::from(offset) & (plan.bytes - 1));
+            (low, high) = (low.min(offset), high.max(offset));
+            offsets.at[lane] = offset;
+        }
+        (strange == 0).then_some((offsets, [low, high]))
+    }
+}
+
+/// Bytes from one address up to behind another one.
+#[derive(Debug, Clone, Copy)]
+struct Bytes([u32; 2]);
+
+impl Default for Bytes {
+    fn default() -> Bytes {
+        Bytes([u32::MAX, 0])
+    }
+}
+
+impl Bytes {
+    fn meets(&self, other: [u32; 2]) -> bool {
+        self.0[0] < other[1] && other[0] < self.0[1]
+    }
+
+    fn add(&mut self, other: [u32; 2]) {
+        self.0 = [self.0[0].min(other[0]), self.0[1].max(other[1])];
+    }
 }
 
 impl Quiet {
@@ -45,6 +104,11 @@ impl Quiet {
 pub(super) struct QuietList {
     all: Vec<Quiet>,
     writes: Vec<Quiet>,
+    /// Atomics of one block mean each other, in whatever order they come.
+    atomics: Vec<Offsets>,
+    /// Where plain accesses are, and where atomics are.
+    plain_bytes: Bytes,
+    atomic_bytes: Bytes,
     /// Up to when everything of the block is behind those in the list.
     floor: u32,
     /// Something is in the shadow.
@@ -56,13 +120,7 @@ impl QuietList {
     /// Takes an access when it meets none of the others.
     #[inline]
     fn takes(&mut self, access: Quiet, floor: u32) -> bool {
-        if self.closed || self.pause > 0 || access.layout == UNKEPT {
-            return false;
-        }
-        if self.all.is_empty() {
-            self.floor = floor;
-        }
-        if floor != self.floor {
+        if !self.is_open(floor) || access.layout == UNKEPT || self.atomic_bytes.meets(access.bytes) {
             return false;
         }
         let most = if access.write || !self.writes.is_empty() { MOST_WITH_WRITES } else { MOST_READS };
@@ -71,16 +129,44 @@ impl QuietList {
             return false;
         }
         self.all.push(access);
+        self.plain_bytes.add(access.bytes);
         if access.write {
             self.writes.push(access);
         }
         true
     }
 
-    /// Everything in the shadow and in the list is behind what comes.
-    pub(super) fn forget(&mut self) {
+    /// Takes an atomic when it meets none of the plain accesses.
+    #[inline]
+    fn takes_atomic(&mut self, access: Quiet, offsets: &Offsets, floor: u32) -> bool {
+        let index = self.atomics.len();
+        if !self.is_open(floor) || index >= MOST_ATOMICS || self.plain_bytes.meets(access.bytes) {
+            return false;
+        }
+        self.atomics.push(*offsets);
+        self.atomic_bytes.add(access.bytes);
+        self.all.push(Quiet { layout: ATOMIC | index as u32, ..access });
+        true
+    }
+
+    #[inline(always)]
+    fn is_open(&mut self, floor: u32) -> bool {
+        if self.all.is_empty() {
+            self.floor = floor;
+        }
+        !self.closed && self.pause == 0 && floor == self.floor
+    }
+
+    fn empty(&mut self) {
         self.all.clear();
         self.writes.clear();
+        self.atomics.clear();
+        (self.plain_bytes, self.atomic_bytes) = Default::default();
+    }
+
+    /// Everything in the shadow and in the list is behind what comes.
+    pub(super) fn forget(&mut self) {
+        self.empty();
         self.closed = false;
         self.pause = self.pause.saturating_sub(1);
     }
@@ -97,6 +183,35 @@ impl Race {
         let Some(of) = warps.get(access.warp as usize) else { return false };
         let clock = of.clock(0);
         clock.knows_only_its_block() && quiet.takes(Quiet { time: of.time, ..access }, clock.floor())
+    }
+
+    /// The same for an atomic that orders nothing and whose result nobody looks at.
+    #[inline(always)]
+    pub(super) fn is_quiet_atomic(
+        &mut self,
+        (block, warp): (u32, u32),
+        plan: &Plan,
+        (at, active): (&[u64; LANES], u32),
+    ) -> bool {
+        if plan.access.space == Space::Global || self.cluster != [1; 3] || !self.life.is_empty() {
+            return false;
+        }
+        let Some((offsets, [low, high])) = Offsets::new(at, active, plan) else { return false };
+        let BlockState { warps, quiet, .. } = self.block(block);
+        let Some(of) = warps.get(warp as usize).filter(|of| of.knows_alike()) else { return false };
+        let clock = of.clock(0);
+        let access = Quiet {
+            warp,
+            time: of.time,
+            site: plan.writes,
+            flags: plan.flags,
+            write: true,
+            base: low,
+            layout: ATOMIC,
+            bytes: [low, high + plan.bytes as u32],
+            size: plan.bytes as u32,
+        };
+        clock.knows_only_its_block() && quiet.takes_atomic(access, &offsets, clock.floor())
     }
 
     /// Puts the listed accesses of a block into the shadow.
@@ -120,15 +235,21 @@ impl Race {
         }
         let clock = Clock::of_block(block, warps, quiet.floor);
         for access in &quiet.all {
-            let Some(layout) = layouts.get(access.layout) else { continue };
             let thread = Thread { block, warp: access.warp, lane: 0 };
             let place = Place { thread, time: access.time, warps, settled: true, narrow: false };
-            run(shadow, &clock, place, (access.site, 0, access.write), |together| {
-                together.rows(layout, access.base.into(), access.size.into());
+            run(shadow, &clock, place, (access.site, access.flags, access.write), |together| {
+                if access.layout & ATOMIC == 0 {
+                    if let Some(layout) = layouts.get(access.layout) {
+                        together.rows(layout, access.base.into(), access.size.into());
+                    }
+                } else if let Some(Offsets { active, at }) =
+                    quiet.atomics.get((access.layout & !ATOMIC) as usize)
+                {
+                    together.apart(&at.map(u64::from), *active, access.size.into());
+                }
             });
         }
-        quiet.all.clear();
-        quiet.writes.clear();
+        quiet.empty();
         self.plans.layouts = layouts;
     }
 }

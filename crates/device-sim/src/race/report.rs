@@ -60,7 +60,7 @@ impl Grid {
         };
         let verb = |site: u32| if writes(site) { "writes" } else { "reads" };
         let acquired_by = found.acquired_by.map(|thread| self.who(thread, warps));
-        let words = if acquired_by.is_some() { Words::ACQUIRED_BY_ANOTHER } else { Words::of(found.rule) };
+        let words = if acquired_by.is_some() { Words::WAITED_FOR_BY_ANOTHER } else { Words::of(found.rule) };
         let message = format!("{}: {me} and {them}, {what}", words.message);
         let mut finding = Finding::new(found.rule, self.kernel().to_owned(), message);
         finding.known = Known::Observed;
@@ -140,8 +140,8 @@ struct Words {
 }
 
 impl Words {
-    const ACQUIRED_BY_ANOTHER: Words = Words {
-        message: "one thread acquires what others then use, and no barrier stands between",
+    const WAITED_FOR_BY_ANOTHER: Words = Words {
+        message: "one thread waits for what others then use, and no barrier stands between",
         help: "put `__syncthreads()` (within a warp `__syncwarp()`) behind the wait for the flag, before other threads use what it tells of",
     };
 

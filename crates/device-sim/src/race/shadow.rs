@@ -10,7 +10,7 @@ use super::records::{CROWD, Entry, Memo, OBSERVER, Party, Records, STRONG, WITNE
 /// Bytes of a page.
 const PAGE: u64 = 1024;
 /// Bytes of a piece.
-const PIECE: u64 = 4;
+pub(super) const PIECE: u64 = 4;
 /// Pages at addresses below this are found without a search: those of shared memory.
 const NEAR: usize = 512;
 

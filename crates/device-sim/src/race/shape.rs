@@ -35,6 +35,8 @@ pub(super) struct Layout {
 
 /// Layouts that are kept.
 const MOST_LAYOUTS: usize = 2048;
+/// After so many new ones in a row a place's layouts are looked for only now and then.
+const MOST_MISSES: u32 = 32;
 /// The number of a layout that is not kept.
 pub(super) const UNKEPT: u32 = u32::MAX;
 
@@ -75,6 +77,8 @@ pub(super) struct Shape {
     distances: [u64; LANES],
     /// With its number; worked out when it is known or was seen twice in a row.
     layout: Option<(Arc<Layout>, u32)>,
+    /// Addresses in a row that lay as none before.
+    misses: u32,
 }
 
 impl Shape {
@@ -120,7 +124,17 @@ impl Shape {
             self.distances[lane] = at[lane].wrapping_sub(first);
         }
         let key = (active, bytes, self.distances);
-        self.layout = layouts.find(&key).or_else(|| again.then(|| (Arc::new(Layout::new(&key)), UNKEPT)));
+        // Where addresses follow from data, there is nothing to be found again.
+        self.layout = match self.misses < MOST_MISSES || self.misses.is_multiple_of(MOST_MISSES) {
+            true => layouts.find(&key),
+            false => None,
+        };
+        let known = layouts.all.len();
+        let fresh = self.layout.as_ref().is_none_or(|(_, number)| *number as usize + 1 == known);
+        self.misses = if fresh { self.misses.wrapping_add(1) } else { 0 };
+        if self.layout.is_none() && again {
+            self.layout = Some((Arc::new(Layout::new(&key)), UNKEPT));
+        }
     }
 }
 

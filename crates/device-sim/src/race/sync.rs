@@ -7,9 +7,9 @@ use smallvec::SmallVec;
 use standstill_findings::Rule;
 use standstill_kernel_ir::{Order, Scope};
 
-use super::clock::Clock;
+use super::clock::{Clock, Thread};
 use super::shadow::Mark;
-use super::threads::Pending;
+use super::threads::{LaneState, Pending};
 use super::{Actor, BlockState, Race, thread_of};
 
 /// Several blocks.
@@ -61,7 +61,8 @@ pub(super) struct Acquired {
     clock: Arc<Clock>,
 }
 
-/// What is missing between two accesses: the rule, where, and the thread that has acquired what another one needs.
+/// What is missing between two accesses: the rule, where, and the thread that has acquired, or at least read, what another
+/// one needs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Missing {
     pub(super) rule: Rule,
@@ -351,15 +352,29 @@ impl Race {
         };
         let knows = |clock: &Clock| clock.of(thread) >= old.time;
         // Whoever has read the flag itself misses an acquire of its own.
-        let lane = warps.get(actor.thread.warp as usize)?.lanes.get(actor.thread.lane as usize);
-        let has_read = lane.is_some_and(|lane| lane.pending.iter().any(|(clock, ..)| knows(clock)));
+        let read_by = |(lane, _): &(&LaneState, u32)| lane.pending.iter().any(|(clock, ..)| knows(clock));
+        let lanes_of =
+            |warp: u32| warps.get(warp as usize).into_iter().flat_map(|of| of.lanes.iter().zip(0..));
+        let has_read =
+            lanes_of(actor.thread.warp).filter(|(_, at)| *at == actor.thread.lane).any(|of| read_by(&of));
         let by_another = || {
             let by = |of: &&Acquired| of.thread != actor.number && knows(&of.clock);
             let of = acquired.iter().rev().find(by).filter(|_| !has_read)?;
             Some(Missing { rule: Rule::MissingAcquire, site: of.site, acquired_by: Some(of.thread) })
         };
+        // Nor does a barrier stand behind the read, which would have carried it on.
+        let read_by_another = || {
+            let missing = hint(Rule::MissingAcquire).filter(|_| !has_read)?;
+            let block = actor.thread.block;
+            let reader = (0..self.warps).find_map(|warp| {
+                let (_, lane) = lanes_of(warp).find(read_by)?;
+                Some(self.number(Thread { block, warp, lane }))
+            })?;
+            Some(Missing { acquired_by: Some(reader), ..missing })
+        };
         hint(Rule::ScopeTooNarrow)
             .or_else(by_another)
+            .or_else(read_by_another)
             .or_else(|| hint(Rule::MissingAcquire))
             .or_else(|| hint(Rule::MissingRelease))
     }

@@ -4,11 +4,22 @@ use super::clock::{Clock, Thread};
 use super::plan::Plan;
 use super::quiet::Quiet;
 use super::records::{Memo, Party, STRONG};
-use super::shadow::{ANYBODY, Access, Clash, Mark, Range, Shadow};
+use super::shadow::{ANYBODY, Access, Clash, Mark, PIECE, Range, Shadow};
 use super::shape::{Layout, unit};
 use super::{Actor, BlockState, Memory, Race, thread_of};
 use crate::decode::code::LANES;
 use crate::exec::core::lanes;
+
+/// The lanes of a warp.
+const NUMBERS: [u32; LANES] = {
+    let mut numbers = [0; LANES];
+    let mut lane = 0;
+    while lane < LANES {
+        numbers[lane] = lane as u32;
+        lane += 1;
+    }
+    numbers
+};
 
 /// The accesses of lanes that know the same.
 pub(super) struct Together<'a> {
@@ -43,23 +54,49 @@ impl Together<'_> {
     /// The accesses of a warp whose addresses lie as they did before.
     #[inline(always)]
     pub(super) fn rows(&mut self, shape: &Layout, base: u64, bytes: u64) {
-        let unit = unit(bytes);
         for row in &shape.rows {
-            let mut address = base.wrapping_add(row.distance);
-            let mut leaders = shape.leaders(row);
-            while let Some(&first) = leaders.first() {
-                let (range, count) = self.shadow.row(address, unit, leaders.len());
-                let count = count.clamp(1, leaders.len());
-                let (these, rest) = leaders.split_at(count);
-                match (self.write && self.party.site & STRONG == 0, row.lanes, count) {
-                    // Lanes that write other values to one place, one after the other.
-                    (true, lanes, _) if lanes != 1 => self.one_by_one(address, unit, these, lanes),
-                    (_, lanes, 1) => self.touch(range, address, &[first; 8], lanes),
-                    (_, lanes, _) => self.touch(range, address, these, lanes),
-                }
-                leaders = rest;
-                address = address.wrapping_add(count as u64 * unit);
+            self.row(base.wrapping_add(row.distance), unit(bytes), shape.leaders(row), row.lanes);
+        }
+    }
+
+    /// Neighbouring pieces, each accessed by as many lanes.
+    #[inline(always)]
+    fn row(&mut self, mut address: u64, unit: u64, mut leaders: &[u32], lanes: u32) {
+        while let Some(&first) = leaders.first() {
+            let (range, count) = self.shadow.row(address, unit, leaders.len());
+            let count = count.clamp(1, leaders.len());
+            let (these, rest) = leaders.split_at(count);
+            if self.write && self.party.site & STRONG == 0 && lanes != 1 {
+                // Lanes that write other values to one place, one after the other.
+                self.one_by_one(address, unit, these, lanes);
+            } else if count == 1 {
+                self.touch(range, address, &[first; 8], lanes);
+            } else {
+                self.touch(range, address, these, lanes);
             }
+            leaders = rest;
+            address = address.wrapping_add(count as u64 * unit);
+        }
+    }
+
+    /// The accesses of lanes as they come, neighbours side by side together.
+    pub(super) fn apart(&mut self, at: &[u64; LANES], active: u32, bytes: u64) {
+        let mut rest = active;
+        while rest != 0 {
+            let first = rest.trailing_zeros() as usize % LANES;
+            let mut end = first + 1;
+            while bytes <= PIECE
+                && end < LANES
+                && rest >> end & 1 != 0
+                && at[end] == at[first].wrapping_add((end - first) as u64 * bytes)
+            {
+                end += 1;
+            }
+            match NUMBERS.get(first..end) {
+                Some(leaders) if bytes <= PIECE => self.row(at[first], bytes, leaders, 1),
+                _ => self.lane(at[first], bytes, first as u32),
+            }
+            rest &= u32::MAX.checked_shl(end as u32).unwrap_or(0);
         }
     }
 
@@ -195,6 +232,7 @@ impl Race {
                     warp,
                     time: 0,
                     site,
+                    flags: 0,
                     write,
                     base: base as u32,
                     layout: number,
@@ -244,9 +282,7 @@ impl Race {
         let first = active.trailing_zeros() as usize % LANES;
         let site = if write { plan.writes } else { plan.reads };
         self.together((block, warp, first), memory, (site, plan.flags, write), |together| {
-            for lane in lanes(even) {
-                together.lane(offsets[lane], plan.bytes, lane as u32);
-            }
+            together.apart(&offsets, even, plan.bytes);
         });
         true
     }
