@@ -64,6 +64,9 @@ const CHANGE_BITS: u64 = 16;
 const FRESH: u32 = 1 << 16;
 /// A group that has had so many whole turns while others could run gives way.
 const STREAK: u32 = 32;
+/// After so many turns of whomever the one that runs gives way: threads that keep each other going, from barrier to
+/// barrier, would otherwise hold up those of lower priority for ever.
+const TURNS: u32 = 4096;
 /// Accesses of a turn at random.
 const RANDOM_ACCESSES: u64 = 40;
 /// Accesses from one delay to the next, and turns of a delay, as powers of two.
@@ -99,6 +102,8 @@ enum Kind {
         /// Who ran last, and how often in a row.
         last: (u32, u32),
         streak: u32,
+        /// Turns since one gave way.
+        turns: u32,
     },
     Delays {
         /// Functions and positions of accesses of which others take part; empty for all.
@@ -123,6 +128,7 @@ impl Preempt {
                 apart: draws.below(2) == 0,
                 last: (u32::MAX, 0),
                 streak: 0,
+                turns: 0,
             },
             Schedule::Adversarial(places) => {
                 let bits = draws.below(DELAY_BITS + 1);
@@ -148,15 +154,16 @@ impl Preempt {
         }
     }
 
-    /// Tells that a warp has used a whole turn; gives its priority from now on when others are to come first.
+    /// Tells that a warp has had a turn; gives its priority from now on when others are to come first.
     pub(crate) fn used(&mut self, warp: (u32, u32)) -> Option<u32> {
-        let Kind::Priorities { low, last, streak, .. } = &mut self.kind else { return None };
+        let Kind::Priorities { low, last, streak, turns, .. } = &mut self.kind else { return None };
         *streak = if *last == warp { *streak + 1 } else { 0 };
         *last = warp;
-        if *streak < STREAK {
+        *turns += 1;
+        if *streak < STREAK && *turns < TURNS {
             return None;
         }
-        *streak = 0;
+        (*streak, *turns) = (0, 0);
         *low = low.saturating_sub(1).max(1);
         Some(*low)
     }

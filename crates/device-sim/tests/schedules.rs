@@ -198,3 +198,21 @@ fn lanes_that_wait_for_a_flag_come_to_a_counted_barrier_together() {
         assert_eq!(seen, BTreeSet::from([expected.clone()]));
     }
 }
+
+/// Two warps of the first block go from barrier to barrier, swapping values, until the second block sets a flag: it gets
+/// its turn under every schedule, whatever its priority.
+#[test]
+fn threads_that_keep_each_other_going_hold_up_nobody_for_ever() {
+    let body = "
+        mov.u32 %r2, %tid.x; mov.u32 %r3, %ctaid.x; mov.u32 %r5, tile; shl.b32 %r6, %r2, 2; add.u32 %r5, %r5, %r6;
+        xor.b32 %r7, %r6, 128; mov.u32 %r8, tile; add.u32 %r7, %r8, %r7; mov.u32 %r4, %r2;
+        setp.eq.u32 %p1, %r3, 1; @%p1 bra SET;
+        LOOP: st.shared.u32 [%r5], %r4; bar.sync 0; ld.shared.u32 %r4, [%r7]; ld.volatile.global.u32 %r9, [%d0+512];
+        setp.ne.u32 %p2, %r9, 0; bar.red.or.pred %p3, 0, %p2; @!%p3 bra LOOP;
+        st.global.u32 [%d0], 1; bra END;
+        SET: st.volatile.global.u32 [%d0+512], 1;
+        END: ret;";
+    for seen in outcomes(body, 1, |request| (request.grid, request.block) = ([2, 1, 1], [64, 1, 1])) {
+        assert_eq!(seen, BTreeSet::from([vec![1]]));
+    }
+}

@@ -203,8 +203,8 @@ impl Flow {
                     break Turn::Together(id, group.mask);
                 }
                 End::Barrier => {
-                    let alone = group.mask == self.live || chosen || !self.others_may_move();
-                    if alone || !is_counted(core.code, pc) {
+                    let alone = group.mask == self.live || chosen || !is_counted(core.code, pc);
+                    if alone || !self.others_may_move() {
                         self.set(State::Arriving);
                         Some(Turn::Block)
                     } else {
