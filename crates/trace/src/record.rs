@@ -257,13 +257,10 @@ impl LaunchShape {
         if own != others || !self.arguments.len().is_multiple_of(WORD) {
             return None;
         }
-        let words = |shape: &'_ LaunchShape| -> Vec<u64> {
-            let words =
-                shape.arguments.chunks_exact(WORD).map(|word| word.try_into().map(u64::from_le_bytes));
-            words.map(Result::unwrap_or_default).collect()
-        };
-        let pairs = (0..).zip(words(self)).zip(words(other));
-        Some(pairs.filter(|((_, own), other)| own != other).map(|(own, _)| own).collect())
+        let (own, others) = (self.arguments.as_chunks::<WORD>().0, other.arguments.as_chunks::<WORD>().0);
+        let pairs = (0..).zip(own.iter().zip(others));
+        let differing = pairs.filter(|(_, (own, other))| own != other);
+        Some(differing.map(|(number, (own, _))| (number, u64::from_le_bytes(*own))).collect())
     }
 
     /// The launch with other words in its arguments.
