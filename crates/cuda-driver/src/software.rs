@@ -353,6 +353,7 @@ impl Run for Running {
                 finding.known = Known::Possible { reason: reason.clone() };
             }
         }
+        races.extend(self.grid.livelocks());
         let races = races.into_iter().map(|finding| (finding, 0));
         let all = races.chain(self.grid.doubtful());
         all.map(|(finding, mark)| told(finding, mark, &self.replay)).collect()

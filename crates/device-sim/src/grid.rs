@@ -113,6 +113,7 @@ pub struct Grid {
     jump: u64,
     /// Warps with groups whose access is delayed.
     delayed: Vec<(usize, usize)>,
+    pub(crate) livelock: crate::hang::livelock::Livelock,
     fault: Option<Box<Fault>>,
 }
 
@@ -145,6 +146,21 @@ impl Grid {
             warp_instructions: self.shared.clock,
             blocks_ended: self.ended,
         }
+    }
+
+    /// Blocks that have ended.
+    pub(crate) fn ended(&self) -> u64 {
+        self.ended
+    }
+
+    /// In which order its threads run.
+    pub(crate) fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    /// Whether there was no room for another block.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full
     }
 
     /// The kernel's name (mangled).

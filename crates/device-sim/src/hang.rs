@@ -3,6 +3,7 @@
 mod cycle;
 mod future;
 pub(crate) mod induction;
+pub(crate) mod livelock;
 pub(crate) mod names;
 mod parties;
 pub(crate) mod rounds;

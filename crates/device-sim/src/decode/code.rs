@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use standstill_kernel_ir::{Arithmetic, BlockId, Function, FunctionId, InstructionId, Op, Special, Type};
 
+use crate::exec::atomic::UNREAD;
 use crate::exec::core::{Core, Step};
 use crate::grid::block::BARRIERS;
 
@@ -238,6 +239,30 @@ impl Code {
     #[inline(always)]
     pub(crate) fn whole_barrier(&self, pc: u32) -> Option<u32> {
         self.ops.get(pc as usize).map(|op| op.d.0).filter(|&id| (id as usize) < BARRIERS)
+    }
+
+    /// The position of the instruction that begins at a position, perhaps behind the start of its block; some have
+    /// several operations.
+    pub(crate) fn beginning(&self, position: u32) -> Option<u32> {
+        let origin = |position: u32| self.origins.get(position as usize);
+        let joins = |position: u32| self.ops.get(position as usize).is_some_and(|op| op.kind == Kind::Join);
+        if joins(position) {
+            return Some(position + 1);
+        }
+        let before = position.checked_sub(1);
+        let begins = self.starts.contains(&position)
+            || before.is_none_or(|before| joins(before) || origin(before) != origin(position));
+        begins.then_some(position)
+    }
+
+    /// Whether an atomic operation stands at a position whose result nobody reads.
+    pub(crate) fn reduces(&self, position: u32) -> bool {
+        let instruction = match self.origins.get(position as usize) {
+            Some(Origin::Instruction(id)) => self.function.instructions.get(id.0 as usize),
+            _ => None,
+        };
+        instruction.is_some_and(|instruction| matches!(instruction.op, Op::Atomic { .. }))
+            && self.ops.get(position as usize).is_some_and(|op| op.d == UNREAD)
     }
 
     /// The position of one of its operations.

@@ -7,6 +7,7 @@ use standstill_kernel_ir::Space;
 use super::core::Core;
 use crate::address::{self, Window};
 use crate::fault::{Beside, FaultKind};
+use crate::hang::livelock::ledger::Way;
 use crate::hang::names;
 use crate::memory::ahead::Pace;
 use crate::memory::region::Region;
@@ -135,6 +136,7 @@ impl Core<'_> {
         let target = self.resolve(space, address, bytes, bytes, false)?;
         let value = self.get(&target, space, lane, address, bytes);
         if self.spy.recording {
+            self.note_access(&target, lane, (address, bytes), Way::Read, value);
             self.spy.read(&target, lane, address, bytes, value);
         }
         Ok(value)
@@ -150,8 +152,9 @@ impl Core<'_> {
         value: u64,
     ) -> Result<(), FaultKind> {
         let target = self.resolve(space, address, bytes, bytes, true)?;
-        if self.spy.recording && self.get(&target, space, lane, address, bytes) != low(value, bytes) {
-            self.spy.effect = true;
+        if self.spy.recording {
+            self.note_access(&target, lane, (address, bytes), Way::Write, value);
+            self.spy.effect |= self.get(&target, space, lane, address, bytes) != low(value, bytes);
         }
         match &mut self.grid.pace {
             None => {}
@@ -202,6 +205,11 @@ impl Core<'_> {
                 ahead.failed = true;
                 return Ok(0);
             }
+        }
+        if self.spy.recording {
+            let old = self.get(&target, space, lane, address, bytes);
+            let way = if low(change(old), bytes) == old { Way::Read } else { Way::Update };
+            self.note_access(&target, lane, (address, bytes), way, change(old));
         }
         let old = match &target {
             Target::Region(region, offset) => {

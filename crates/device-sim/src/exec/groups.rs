@@ -9,7 +9,7 @@ use crate::fault::FaultKind;
 impl Flow {
     /// The group that runs next: the one that is furthest behind, unless one has waited for long.
     #[inline(always)]
-    pub(super) fn choose(&mut self) -> Option<usize> {
+    pub(crate) fn choose(&mut self) -> Option<usize> {
         if let [only] = self.groups.as_slice() {
             return only.state.is_ready().then_some(0);
         }
@@ -80,6 +80,20 @@ impl Flow {
             path
         };
         path(left).cmp(&path(right))
+    }
+
+    /// Lanes run one by one from now on.
+    pub(crate) fn split(&mut self) {
+        self.apart = true;
+        let together: Vec<Group> = std::mem::take(&mut self.groups);
+        for group in together {
+            if group.state.is_ready() {
+                let alone = |lane: usize| group.part(1u32 << lane, group.pc, State::Ready);
+                self.groups.extend(lanes(group.mask).map(alone));
+            } else {
+                self.groups.push(group);
+            }
+        }
     }
 
     /// Puts groups together that can run and are at the same place.

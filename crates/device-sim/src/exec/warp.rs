@@ -128,6 +128,11 @@ impl Warp {
         begin(&mut self.flow.groups, lanes_there, self.flow.apart);
     }
 
+    /// The bytes of local memory of all lanes.
+    pub(crate) fn local_bytes(&self) -> &[u8] {
+        &self.local.bytes
+    }
+
     /// Whether a group can run.
     pub(crate) fn is_ready(&self) -> bool {
         self.flow.groups.iter().any(|group| group.state.is_ready())

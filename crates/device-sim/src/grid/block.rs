@@ -86,6 +86,17 @@ pub(crate) struct Barrier {
     asks: bool,
 }
 
+impl Barrier {
+    /// All of it, to be compared.
+    pub(crate) fn state(&self) -> [u64; 2] {
+        let expected = self.expected.map_or(u32::MAX, |expected| expected);
+        [
+            u64::from(self.arrived) << 32 | u64::from(expected),
+            u64::from(self.holds) << 32 | u64::from(self.asked),
+        ]
+    }
+}
+
 /// What came of a warp's coming to a barrier.
 pub(crate) struct Arrivals {
     /// Operations on the cluster's barrier, which are not the block's: warp and group.
@@ -289,7 +300,9 @@ impl Block {
             self.answer(kernel, id, barrier);
         }
         let mut waiting = Vec::new();
+        let whole = u32::from(barrier.expected.is_none());
         for (warp, index) in self.warps.iter_mut().zip(0..) {
+            warp.spy.epoch = warp.spy.epoch.wrapping_add(whole);
             for group in &mut warp.flow.groups {
                 if matches!(group.state, State::AtBarrier(other) if other == id) {
                     group.state = State::Ready;

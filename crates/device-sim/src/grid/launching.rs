@@ -141,6 +141,7 @@ pub(super) fn launch(
         until_look: 0,
         jump: 1000,
         delayed: Vec::new(),
+        livelock: crate::hang::livelock::Livelock::new(request.stale),
         fault: None,
     })
 }

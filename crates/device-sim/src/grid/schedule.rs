@@ -57,15 +57,24 @@ impl Grid {
                     Pause::Woken => {}
                     Pause::Parked => return Progress::Parked,
                 },
-                Err(fault) => {
-                    self.fault = Some(fault.clone());
-                    return Progress::Fault(fault);
+                Err(fault) => return self.fail(fault),
+            }
+            if self.livelock_due() {
+                match self.look_for_livelock() {
+                    Ok(true) => return Progress::Parked,
+                    Ok(false) => {}
+                    Err(fault) => return self.fail(fault),
                 }
             }
             if self.shared.clock >= end {
                 return if self.ended == self.blocks { Progress::Finished } else { Progress::Running };
             }
         }
+    }
+
+    fn fail(&mut self, fault: Box<crate::fault::Fault>) -> Progress {
+        self.fault = Some(fault.clone());
+        Progress::Fault(fault)
     }
 
     /// One turn, after a look now and then at those that wait; false when none can run.
@@ -79,7 +88,7 @@ impl Grid {
     }
 
     /// A number that the seed decides (splitmix64).
-    fn draw(&mut self) -> u64 {
+    pub(crate) fn draw(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut value = self.random;
         value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -220,10 +229,7 @@ impl Grid {
         };
         let Some(&(slot, warp, group)) = places.get(index).or(places.first()) else { return Ok(false) };
         self.run_warp(kernel, slot, warp, steps.max(1), Some(group))?;
-        self.ready.clear();
-        for warp in self.slots.iter_mut().flatten().flat_map(|block| &mut block.warps) {
-            warp.queued = false;
-        }
+        self.forget_ready();
         self.shared.clock += 1;
         Ok(true)
     }
@@ -311,7 +317,7 @@ impl Grid {
     }
 
     /// Lets warps go whose leader has left its loop; all of them, when nobody else can run.
-    fn release(&mut self, all: bool) -> bool {
+    pub(crate) fn release(&mut self, all: bool) -> bool {
         if self.leaders.is_empty() {
             return false;
         }
@@ -394,7 +400,15 @@ impl Grid {
         }
     }
 
-    fn queue_all(&mut self) {
+    /// Nobody is to run.
+    pub(crate) fn forget_ready(&mut self) {
+        self.ready.clear();
+        for warp in self.slots.iter_mut().flatten().flat_map(|block| &mut block.warps) {
+            warp.queued = false;
+        }
+    }
+
+    pub(crate) fn queue_all(&mut self) {
         let all: Vec<(usize, usize)> = self
             .slots
             .iter()

@@ -53,6 +53,8 @@ pub(crate) struct GridShared {
     pub(crate) race: Option<Box<crate::race::Race>>,
     /// What is noted of accesses to global memory while blocks run ahead.
     pub(crate) pace: Option<Pace>,
+    /// What threads access that may go round without end.
+    pub(crate) ledger: Option<Box<crate::hang::livelock::ledger::Ledger>>,
     /// Where turns end within the code, when the schedule asks for it.
     pub(crate) preempt: Option<Box<crate::preempt::Preempt>>,
     /// The bytes that were touched, when they are asked for.
@@ -117,6 +119,7 @@ impl GridShared {
             endless: FxHashMap::default(),
             strict: parts.strict,
             pace: None,
+            ledger: None,
         }
     }
 
@@ -144,6 +147,7 @@ impl GridShared {
             endless: FxHashMap::default(),
             strict: self.strict,
             race: None,
+            ledger: None,
             follow: None,
             preempt: None,
             reach: None,

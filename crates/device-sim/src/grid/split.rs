@@ -17,6 +17,8 @@ use crate::memory::ahead::{Effect, Granules, Pace};
 /// Ticks that a thread is worth starting for, and ticks of both threads together between two meetings.
 const LEAST: u64 = 200_000;
 const MOST: u64 = 16_000_000;
+/// A block that has not ended after so many is left to the turns of one thread.
+const TOO_LONG: u64 = 64_000_000;
 
 /// How a run of blocks ended.
 enum End {
@@ -102,6 +104,7 @@ impl Grid {
             until_look: 0,
             jump: 1000,
             delayed: Vec::new(),
+            livelock: Default::default(),
             fault: None,
         }
     }
@@ -109,7 +112,8 @@ impl Grid {
     /// Runs the blocks up to [`Grid::stop`].
     fn run_all(&mut self, kernel: &Kernel, give_up: &AtomicBool) -> End {
         while self.ended < self.stop {
-            if give_up.load(Ordering::Relaxed) || !self.in_order || self.shared.has_failed() {
+            let alone = self.in_order && !self.stays(TOO_LONG);
+            if give_up.load(Ordering::Relaxed) || !alone || self.shared.has_failed() {
                 return End::Undone;
             }
             match self.next_turn(kernel) {

@@ -39,6 +39,14 @@ struct Round {
     recording: bool,
 }
 
+impl BlockWatch {
+    /// Looks at nothing for a while, or again.
+    pub(crate) fn suspend(&mut self, suspended: bool) {
+        self.target = None;
+        self.next = if suspended { u64::MAX } else { self.opened + LEAST };
+    }
+}
+
 impl Block {
     /// All live threads meet at a barrier: whether this round was the same as the one before, and changed nothing.
     pub(crate) fn repeats(&mut self, id: u32) -> bool {

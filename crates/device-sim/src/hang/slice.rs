@@ -35,6 +35,7 @@ pub(crate) struct Slice {
 pub(crate) struct Slices {
     known: Mutex<FxHashMap<u32, Arc<Slice>>>,
     behind: Mutex<FxHashMap<u32, Arc<Slice>>>,
+    before: Mutex<FxHashMap<u32, Arc<Slice>>>,
     exits: Mutex<FxHashMap<u32, Option<Arc<Exits>>>>,
 }
 
@@ -51,6 +52,12 @@ impl Slices {
         known.entry(head).or_insert_with(|| induction::exits(code, head).map(Arc::new)).clone()
     }
 
+    /// What matters before the operation at a position, of which nothing has happened yet.
+    pub(crate) fn before(&self, code: &Code, position: u32) -> Arc<Slice> {
+        let mut known = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(known.entry(position).or_insert_with(|| Arc::new(slice_before(code, position))))
+    }
+
     /// What matters behind the instruction at a position.
     pub(crate) fn behind(&self, code: &Code, position: u32) -> Arc<Slice> {
         let mut known = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,14 +71,54 @@ fn slice_behind(code: &Code, position: u32) -> Slice {
     let Some(Origin::Instruction(id)) = code.origins.get(position as usize) else { return Slice::default() };
     let flow = ControlFlow::build(function);
     let Some(block) = flow.instruction_block(*id) else { return Slice::default() };
-    let loops = Loops::build(&flow);
+    within_outermost(code, &flow, block, |blocks| behind(function, blocks, block, Some(*id)))
+}
+
+/// What matters before the operation at a position, within the outermost loop around it.
+fn slice_before(code: &Code, position: u32) -> Slice {
+    let function = &code.function;
+    let flow = ControlFlow::build(function);
+    let start = code.starts.iter().position(|&start| start == position);
+    let (block, id) = match (start, code.origins.get(position as usize)) {
+        (Some(block), _) => (BlockId(block as u32), None),
+        (None, Some(Origin::Instruction(id))) => match flow.instruction_block(*id) {
+            Some(block) => (block, Some(*id)),
+            None => return Slice::default(),
+        },
+        (None, Some(Origin::Terminator(block))) => {
+            return within_outermost(code, &flow, *block, |blocks| {
+                at_end(function, *block, &live_in(function, blocks))
+            });
+        }
+        (None, None) => return Slice::default(),
+    };
+    within_outermost(code, &flow, block, |blocks| {
+        let before = id.and_then(|id| id.0.checked_sub(1)).map(InstructionId);
+        let first = function.blocks.get(block.0 as usize).map(|body| body.first);
+        match before {
+            Some(before) if first.is_some_and(|first| first <= before.0) => {
+                behind(function, blocks, block, Some(before))
+            }
+            _ => behind(function, blocks, block, None),
+        }
+    })
+}
+
+/// The registers that `live` gives for the blocks of the outermost loop around a block.
+fn within_outermost(
+    code: &Code,
+    flow: &ControlFlow,
+    block: BlockId,
+    live: impl FnOnce(&[BlockId]) -> FxHashSet<u32>,
+) -> Slice {
+    let loops = Loops::build(flow);
     let mut found = loops.innermost(block);
     while let Some(around) = found.and_then(|id| loops.get(id)).and_then(|of| of.parent) {
         found = Some(around);
     }
     let Some(around) = found else { return Slice::default() };
-    let blocks = loops.blocks(around).to_vec();
-    let live = behind(function, &blocks, block, *id);
+    let mut live: Vec<u32> = live(loops.blocks(around)).into_iter().collect();
+    live.sort_unstable();
     let rows = live.iter().filter_map(|&register| code.rows.get(register as usize).copied());
     let head = loops.get(around).and_then(|of| code.starts.get(of.header.0 as usize).copied());
     Slice { rows: rows.filter(|place| place.is_some()).collect(), head, ..Slice::default() }
@@ -122,12 +169,17 @@ fn live(function: &Function, blocks: &[BlockId], head: BlockId) -> FxHashSet<u32
     live_in(function, blocks).remove(&head.0).unwrap_or_default()
 }
 
-/// Registers that matter behind an instruction of `block`, looking at `blocks` only.
-fn behind(function: &Function, blocks: &[BlockId], block: BlockId, id: InstructionId) -> FxHashSet<u32> {
+/// Registers that matter behind an instruction of `block`, or at its start, looking at `blocks` only.
+fn behind(
+    function: &Function,
+    blocks: &[BlockId],
+    block: BlockId,
+    id: Option<InstructionId>,
+) -> FxHashSet<u32> {
     let live_in = live_in(function, blocks);
     let mut live = at_end(function, block, &live_in);
     let Some(body) = function.blocks.get(block.0 as usize) else { return live };
-    let later = (id.0 + 1..body.end).rev();
+    let later = (id.map_or(body.first, |id| id.0 + 1)..body.end).rev();
     for instruction in later.filter_map(|index| function.instructions.get(index as usize)) {
         step(function, instruction, &mut live);
     }

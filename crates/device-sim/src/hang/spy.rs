@@ -41,6 +41,8 @@ pub(crate) struct Spy {
     pub(crate) met: bool,
     /// A clock was read, or time was waited for.
     pub(crate) timed: bool,
+    /// Barriers of the block that opened while accesses were written down.
+    pub(crate) epoch: u32,
     /// What each lane has read, as one number; kept only where it is asked for.
     pub(crate) lanes: Option<Box<[u64; LANES]>>,
     /// The operation that runs: function and position.

@@ -18,6 +18,9 @@ impl Grid {
     /// Without `outside` the grid is at its end with this call: the waiting threads are let go to see what they
     /// would write, and memory is not what it was.
     pub fn standstill(&mut self, outside: Option<&str>) -> Option<Standstill> {
+        if let Some((finding, threads)) = self.circling(outside) {
+            return Some(Standstill { finding, threads });
+        }
         let waiters = self.waiters();
         if waiters.is_empty() {
             return None;

@@ -114,9 +114,14 @@ impl Grid {
 
     /// The order that a read has, and whether it is one of an mbarrier.
     fn order_of(&self, read: &Read) -> (Order, bool) {
-        let code = self.shared.kernel.functions.get(read.at.0 as usize).and_then(Option::as_ref);
+        self.order_at(read.at)
+    }
+
+    /// The order of the access at a function's position, and whether it is one of an mbarrier.
+    pub(super) fn order_at(&self, at: (u32, u32)) -> (Order, bool) {
+        let code = self.shared.kernel.functions.get(at.0 as usize).and_then(Option::as_ref);
         let Some(code) = code else { return (Order::Weak, false) };
-        let Some(Origin::Instruction(id)) = code.origins.get(read.at.1 as usize) else {
+        let Some(Origin::Instruction(id)) = code.origins.get(at.1 as usize) else {
             return (Order::Weak, false);
         };
         match code.function.instructions.get(id.0 as usize).map(|instruction| instruction.op) {
@@ -130,7 +135,7 @@ impl Grid {
     }
 
     /// The place of the test that leaves a loop; of its head when nothing leaves it.
-    fn exit_test(&self, code: &Code, head: u32) -> Place {
+    pub(super) fn exit_test(&self, code: &Code, head: u32) -> Place {
         let function = code.function.id.0;
         let at = exit(code, head).map(|(from, _)| from);
         let position = at.and_then(|block| {

@@ -172,6 +172,12 @@ impl Watch {
         (self.turns - streak.since > HELD).then_some((streak.function, streak.head))
     }
 
+    /// Looks at nothing for a while, or again.
+    pub(crate) fn suspend(&mut self, suspended: bool) {
+        (self.target, self.streak, self.recheck) = (None, None, false);
+        self.next = if suspended { u64::MAX } else { self.turns + LEAST };
+    }
+
     /// Leaves the watch to the block, or takes it back.
     pub(crate) fn left_to_block(&mut self, left: bool) {
         self.target = None;

@@ -190,7 +190,7 @@ impl Region {
 
     /// Where it begins.
     #[inline(always)]
-    pub(super) fn address(&self) -> u64 {
+    pub(crate) fn address(&self) -> u64 {
         self.base.addr() as u64
     }
 

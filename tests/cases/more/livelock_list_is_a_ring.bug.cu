@@ -1,0 +1,42 @@
+// case: livelock_list_is_a_ring
+// rule: non-terminating-loop
+// where: dynamic
+// nvidia: hangs
+// launch: block=32 grid=1
+// why: the last node points at the first one; what is written on the way comes back to what it was after two rounds
+#include <cstdio>
+#include <cuda_runtime.h>
+#define CK(x) do { cudaError_t e_ = (x); if (e_ != cudaSuccess) { \
+  std::printf("line %d: %s\n", __LINE__, cudaGetErrorString(e_)); return 1; } } while (0)
+__global__ void walk(const int *in, int *out, int *next) {
+  int t = threadIdx.x;
+  if (t >= 4) return;
+  int node = t * 4;
+  while (node >= 0) {  //~ non-terminating-loop
+    out[node] ^= in[node];
+    node = next[node];
+  }
+}
+static int want(const int *in, int i) { return in[i]; }
+int main() {
+  const int n = 16;
+  static int h_in[n], h_out[n];
+  int *in, *out, bad = 0;
+  for (int i = 0; i < n; ++i) h_in[i] = (i * 37 + 11) % 1009 + 1;
+  CK(cudaMalloc(&in, sizeof h_in));
+  CK(cudaMalloc(&out, sizeof h_out));
+  CK(cudaMemcpy(in, h_in, sizeof h_in, cudaMemcpyHostToDevice));
+  CK(cudaMemset(out, 0, sizeof h_out));
+  int *word;
+  static int h_word[16];
+  for (int i = 0; i < 16; ++i) h_word[i] = i % 4 == 3 ? i - 3 : i + 1;
+  CK(cudaMalloc(&word, sizeof h_word));
+  CK(cudaMemcpy(word, h_word, sizeof h_word, cudaMemcpyHostToDevice));
+  walk<<<1, 32>>>(in, out, word);
+  CK(cudaGetLastError());
+  CK(cudaDeviceSynchronize());
+  CK(cudaMemcpy(h_out, out, sizeof h_out, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < n; ++i) bad += h_out[i] != want(h_in, i);
+  std::printf("elements=%d mismatches=%d\n", n, bad);
+  return bad ? 2 : 0;
+}
