@@ -375,6 +375,12 @@ impl Machine {
         self.enter().queue.is_done(id)
     }
 
+    /// Whether everything that was submitted is done.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.enter().queue.is_empty()
+    }
+
     /// Whether everything in a stream is done.
     ///
     /// # Errors

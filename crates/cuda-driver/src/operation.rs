@@ -54,6 +54,8 @@ pub enum Work {
         address: u64,
         /// The call that asked for it.
         site: CallSite,
+        /// It is a graph's, which keeps it for its next launch (CUDA C++ Programming Guide, «Graph Memory Nodes»).
+        stays: bool,
     },
 }
 

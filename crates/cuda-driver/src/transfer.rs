@@ -15,7 +15,7 @@ pub(crate) fn carry_out(backend: &dyn Backend, work: &Work) -> Result<(), Status
     match work {
         Work::Copy(copy) => carry_out_copy(backend, copy),
         Work::Fill(fill) => carry_out_fill(backend, fill),
-        Work::Free { address, site } => backend.free(*address, *site),
+        Work::Free { address, site, stays: false } => backend.free(*address, *site),
         _ => Ok(()),
     }
 }

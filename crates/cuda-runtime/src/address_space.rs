@@ -16,6 +16,12 @@ pub enum Kind {
     Device,
     /// Stream-ordered, from a pool.
     Pool(u64),
+    /// A graph's, at the same address in each launch (CUDA C++ Programming Guide, «Graph Memory Nodes»); `given_back` when
+    /// the graph or the program frees it.
+    Graph {
+        /// Something frees it.
+        given_back: bool,
+    },
     /// `cudaHostAlloc`, `cudaMallocHost`, with its flags.
     Pinned(u32),
     /// `cudaHostRegister`, with its flags.
@@ -27,7 +33,12 @@ pub enum Kind {
 impl Kind {
     /// Whether the bytes are the host's.
     pub fn is_host(self) -> bool {
-        !matches!(self, Kind::Device | Kind::Pool(_))
+        !self.is_device()
+    }
+
+    /// Whether the bytes are the device's own.
+    pub fn is_device(self) -> bool {
+        matches!(self, Kind::Device | Kind::Pool(_) | Kind::Graph { .. })
     }
 }
 
@@ -68,6 +79,13 @@ impl AddressSpace {
     /// The range that begins at the address.
     pub fn starting_at(&self, address: u64) -> Option<Allocation> {
         self.ranges.get(&address).copied()
+    }
+
+    /// Memory of a graph is freed, by the graph itself or by the program.
+    pub fn give_back(&mut self, address: u64) {
+        if let Some(Allocation { kind: Kind::Graph { given_back }, .. }) = self.ranges.get_mut(&address) {
+            *given_back = true;
+        }
     }
 
     /// Forgets a range that the program gives back by a call.

@@ -78,7 +78,7 @@ fn kind_of(kind: Option<Kind>) -> standstill_trace::Memory {
         None => Traced::Pageable,
         Some(Kind::Pinned(_) | Kind::Registered(_)) => Traced::Pinned,
         Some(Kind::Managed) => Traced::Managed,
-        Some(Kind::Device | Kind::Pool(_)) => Traced::Device,
+        Some(Kind::Device | Kind::Pool(_) | Kind::Graph { .. }) => Traced::Device,
     }
 }
 

@@ -149,6 +149,14 @@ impl Graph {
         (order.len() == self.nodes.len()).then_some(order)
     }
 
+    /// Addresses of the memory that its nodes allocate.
+    fn allocations(&self) -> impl Iterator<Item = u64> {
+        self.nodes.values().filter_map(|node| match &node.content {
+            Content::Work(Work::Allocate { address, .. }) => Some(*address),
+            _ => None,
+        })
+    }
+
     /// Nodes that nothing comes behind.
     fn leaves(&self) -> Vec<u64> {
         let waited: std::collections::HashSet<u64> =

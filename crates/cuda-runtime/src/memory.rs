@@ -46,7 +46,7 @@ fn remember(allocation: Allocation) -> Result {
         Kind::Managed => Traced::Managed,
         Kind::Pinned(_) => Traced::Pinned,
         Kind::Registered(_) => Traced::Registered,
-        Kind::Pool(_) => return Ok(()),
+        Kind::Pool(_) | Kind::Graph { .. } => return Ok(()),
     };
     runtime().machine()?.note(|| Call::Allocate { address, bytes, kind });
     Ok(())
@@ -136,7 +136,14 @@ fn free(pointer: Pointer) -> Result {
     let address = pointer.addr() as u64;
     let found = runtime().addresses.lock().starting_at(address);
     match found {
-        Some(found) if matches!(found.kind, Kind::Device | Kind::Pool(_)) => {
+        Some(found) if matches!(found.kind, Kind::Graph { .. }) => {
+            let machine = runtime().machine()?;
+            machine.note(|| Call::Free { address });
+            machine.wait_all()?;
+            runtime().addresses.lock().give_back(address);
+            Ok(())
+        }
+        Some(found) if found.kind.is_device() => {
             let machine = runtime().machine()?;
             machine.note(|| Call::Free { address: found.address });
             machine.wait_all()?;
@@ -310,11 +317,11 @@ export! {
         let same = pointer.cast_mut();
         let none = std::ptr::null_mut();
         let (kind, device_pointer, host_pointer) = match found {
-            Some(Kind::Device | Kind::Pool(_)) => (2, same, none),
+            Some(kind) if kind.is_device() => (2, same, none),
             Some(Kind::Pinned(_) | Kind::Registered(_)) => (1, same, same),
             Some(Kind::Managed) => (3, same, same),
-            None if own => (2, same, none),
-            None => (0, none, same),
+            _ if own => (2, same, none),
+            _ => (0, none, same),
         };
         let device = if kind == 0 { -2 } else { 0 };
         // SAFETY: the program's pointer for the result.

@@ -75,7 +75,8 @@ pub fn leaks() {
     let mut by_site: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
     for range in runtime().addresses.lock().all() {
         // Managed variables come from no call, and registered memory is the program's own.
-        if range.site != CallSite::default() && !matches!(range.kind, Kind::Registered(_)) {
+        let own = matches!(range.kind, Kind::Registered(_) | Kind::Graph { given_back: true });
+        if range.site != CallSite::default() && !own {
             let (count, bytes) = by_site.entry(range.site.number()).or_default();
             *count += 1;
             *bytes += range.bytes;

@@ -57,7 +57,11 @@ fn allocate_in(pointer: *mut u64, bytes: usize, pool: u64, stream: StreamId) -> 
     let address = if bytes == 0 {
         0
     } else {
-        let address = allocate(bytes as u64, Kind::Pool(pool))?;
+        let kind = match graphs::is_capturing(stream) {
+            true => Kind::Graph { given_back: false },
+            false => Kind::Pool(pool),
+        };
+        let address = allocate(bytes as u64, kind)?;
         enqueue(stream, Work::Allocate { address, bytes: bytes as u64 })?;
         address
     };
@@ -84,15 +88,18 @@ export_both! {
         }
         let address = pointer.addr() as u64;
         let found = runtime().addresses.lock().starting_at(address);
-        match found.map(|found| found.kind) {
-            Some(Kind::Pool(_) | Kind::Device) => {}
+        let stays = match found.map(|found| found.kind) {
+            Some(Kind::Pool(_) | Kind::Device) => false,
+            Some(Kind::Graph { .. }) => true,
             _ => return Err(memory_faults::wrong_free(address, "cudaFreeAsync")),
-        }
+        };
         let site = CallSite::here();
-        if !graphs::is_capturing(stream) {
+        if stays {
+            runtime().addresses.lock().give_back(address);
+        } else if !graphs::is_capturing(stream) {
             runtime().addresses.lock().remove(address, site);
         }
-        enqueue(stream, Work::Free { address, site }).map(|_| ())
+        enqueue(stream, Work::Free { address, site, stays }).map(|_| ())
     }
 }
 

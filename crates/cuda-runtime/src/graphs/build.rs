@@ -7,6 +7,7 @@ use standstill_cuda_driver::Status;
 use standstill_cuda_driver::operation::{Launch, Work};
 
 use super::capture::node_numbers;
+use super::execute::free_memory;
 use super::{Content, Graph, table};
 use crate::call::{Result, export, put};
 use crate::copies::{fill, flat, prepare, solid, symbol};
@@ -175,9 +176,10 @@ export! {
     enter fn cudaGraphDestroy(graph: GraphHandle) {
         let mut graphs = table();
         let (number, _) = graphs.graph(graph)?;
-        graphs.graphs.remove(&number);
+        let gone = graphs.graphs.remove(&number);
         graphs.nodes.retain(|_, graph| *graph != number);
-        Ok(())
+        drop(graphs);
+        gone.map_or(Ok(()), |gone| free_memory(&gone))
     }
 
     enter fn cudaGraphClone(clone: *mut GraphHandle, graph: GraphHandle) {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::ffi::c_int;
 
-use standstill_cuda_driver::Status;
 use standstill_cuda_driver::operation::{OperationId, StreamId, Work};
+use standstill_cuda_driver::{CallSite, Status};
 
 use super::capture::{is_capturing, refuse_capture};
 use super::{Content, Exec, Graph, table};
@@ -71,6 +71,24 @@ fn launch(handle: ExecHandle, stream: StreamId) -> Result {
     machine.end_graph(stream, number, start, &ends)
 }
 
+/// Gives back the memory of a graph that is gone, unless another one has it too, or a launch may still use it.
+pub(super) fn free_memory(gone: &Graph) -> Result {
+    let machine = runtime().machine()?;
+    let site = CallSite::here();
+    let kept = |address: u64| {
+        let graphs = table();
+        let execs = graphs.execs.values().map(|exec| &exec.graph);
+        graphs.graphs.values().chain(execs).any(|graph| graph.allocations().any(|other| other == address))
+    };
+    for address in gone.allocations() {
+        if !kept(address) && machine.is_quiet() {
+            runtime().addresses.lock().remove(address, site);
+            machine.backend().free(address, site)?;
+        }
+    }
+    Ok(())
+}
+
 export_both! {
     fn cudaGraphLaunch / cudaGraphLaunch_ptsz(exec: ExecHandle, stream: StreamHandle) [default] {
         launch(exec, resolve(stream, default)?)
@@ -131,7 +149,8 @@ export! {
 
     enter fn cudaGraphExecDestroy(exec: ExecHandle) {
         let number = decode(Kind::Exec, exec).map_err(|_| Status::InvalidValue)?;
-        table().execs.remove(&number).map(|_| ()).ok_or(Status::InvalidValue)
+        let gone = table().execs.remove(&number).ok_or(Status::InvalidValue)?;
+        free_memory(&gone.graph)
     }
 
     enter fn cudaGraphExecUpdate(exec: ExecHandle, graph: GraphHandle, result: *mut UpdateResult) {
