@@ -113,6 +113,15 @@ forward! {
         => cudaFuncSetAttribute(function, attribute, value);
     fn cuFuncSetCacheConfig(function: ConstPointer, config: c_int) => cudaFuncSetCacheConfig(function, config);
     fn cuFuncSetSharedMemConfig(function: ConstPointer, config: c_int) => cudaFuncSetSharedMemConfig(function, config);
+    fn cuKernelSetCacheConfig(kernel: ConstPointer, config: c_int, _device: c_int)
+        => cudaFuncSetCacheConfig(kernel, config);
+    fn cuKernelSetAttribute(attribute: c_int, value: c_int, kernel: ConstPointer, device: c_int)
+        => cudaKernelSetAttributeForDevice(kernel, attribute, value, device);
+    fn cuKernelGetName(name: *mut *const c_char, kernel: ConstPointer) => cudaFuncGetName(name, kernel);
+    fn cuKernelGetParamInfo(kernel: ConstPointer, index: usize, offset: *mut usize, size: *mut usize)
+        => cudaFuncGetParamInfo(kernel, index, offset, size);
+    fn cuKernelGetParamCount(kernel: ConstPointer, count: *mut usize) => cudaFuncGetParamCount(kernel, count);
+    fn cuFuncGetParamCount(function: ConstPointer, count: *mut usize) => cudaFuncGetParamCount(function, count);
     fn cuFuncGetName(name: *mut *const c_char, function: ConstPointer) => cudaFuncGetName(name, function);
     fn cuFuncGetParamInfo(function: ConstPointer, index: usize, offset: *mut usize, size: *mut usize)
         => cudaFuncGetParamInfo(function, index, offset, size);

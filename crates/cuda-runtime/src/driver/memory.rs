@@ -10,7 +10,7 @@ use super::forward;
 use crate::address_space::Kind;
 use crate::call::{Result, put};
 use crate::copies::*;
-use crate::layout::{ConstPointer, Pointer, StreamHandle};
+use crate::layout::{ConstPointer, MemLocation, MemPoolProps, Pointer, PoolHandle, StreamHandle};
 use crate::pools::*;
 use crate::runtime::runtime;
 use crate::streams::{Default, default_stream, enqueue, enqueue_and_wait, resolve};
@@ -35,7 +35,22 @@ forward! {
         => cudaMemcpyAsync(to, from, bytes, WITHIN, stream);
     fn cuMemAllocAsync(pointer: *mut u64, bytes: usize, stream: StreamHandle)
         => cudaMallocAsync(pointer, bytes, stream);
+    fn cuMemAllocFromPoolAsync(pointer: *mut u64, bytes: usize, pool: PoolHandle, stream: StreamHandle)
+        => cudaMallocFromPoolAsync(pointer, bytes, pool, stream);
     fn cuMemFreeAsync(pointer: Pointer, stream: StreamHandle) => cudaFreeAsync(pointer, stream);
+    fn cuDeviceGetDefaultMemPool(pool: *mut PoolHandle, device: c_int) => cudaDeviceGetDefaultMemPool(pool, device);
+    fn cuDeviceGetMemPool(pool: *mut PoolHandle, device: c_int) => cudaDeviceGetMemPool(pool, device);
+    fn cuDeviceSetMemPool(device: c_int, pool: PoolHandle) => cudaDeviceSetMemPool(device, pool);
+    fn cuMemPoolCreate(pool: *mut PoolHandle, properties: *const MemPoolProps) => cudaMemPoolCreate(pool, properties);
+    fn cuMemPoolDestroy(pool: PoolHandle) => cudaMemPoolDestroy(pool);
+    fn cuMemPoolTrimTo(pool: PoolHandle, bytes: usize) => cudaMemPoolTrimTo(pool, bytes);
+    fn cuMemPoolGetAttribute(pool: PoolHandle, attribute: c_int, value: Pointer)
+        => cudaMemPoolGetAttribute(pool, attribute, value);
+    fn cuMemPoolSetAttribute(pool: PoolHandle, attribute: c_int, value: Pointer)
+        => cudaMemPoolSetAttribute(pool, attribute, value);
+    fn cuMemPoolGetAccess(flags: *mut c_int, pool: PoolHandle, location: *const MemLocation)
+        => cudaMemPoolGetAccess(flags, pool, location);
+    fn cuMemPoolSetAccess(pool: PoolHandle, list: Pointer, count: usize) => cudaMemPoolSetAccess(pool, list, count);
 }
 
 /// Fills `count` elements.

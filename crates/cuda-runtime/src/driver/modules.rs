@@ -127,6 +127,31 @@ pub struct Link {
 const INPUT_PTX: c_int = 1;
 const INPUT_FATBIN: c_int = 2;
 
+/// The answer about a kernel, by the driver's number of an attribute.
+fn attribute_of(value: *mut c_int, attribute: c_int, function: ConstPointer) -> Result {
+    let mut found = std::mem::MaybeUninit::<FuncAttributes>::uninit();
+    // SAFETY: the structure is written whole when the answer is success.
+    let found = unsafe {
+        match crate::functions::cudaFuncGetAttributes(found.as_mut_ptr(), function) {
+            0 => found.assume_init(),
+            _ => return Err(Status::InvalidResourceHandle),
+        }
+    };
+    let answer = match attribute {
+        MAX_THREADS => found.max_threads_per_block,
+        STATIC_SHARED => found.shared_size as c_int,
+        CONSTANT => found.const_size as c_int,
+        LOCAL => found.local_size as c_int,
+        REGISTERS => found.registers,
+        PTX_VERSION => found.ptx_version,
+        BINARY_VERSION => found.binary_version,
+        MAX_DYNAMIC_SHARED => found.max_dynamic_shared,
+        _ => 0,
+    };
+    // SAFETY: the program's pointer for the result.
+    unsafe { put(value, answer) }
+}
+
 export_driver! {
     fn cuModuleLoadData(module: *mut usize, code: ConstPointer) {
         // SAFETY: the program passes device code in one of its forms, and a pointer for the result.
@@ -174,27 +199,12 @@ export_driver! {
     }
 
     fn cuFuncGetAttribute(value: *mut c_int, attribute: c_int, function: ConstPointer) {
-        let mut found = std::mem::MaybeUninit::<FuncAttributes>::uninit();
-        // SAFETY: the structure is written whole when the answer is success.
-        let found = unsafe {
-            match crate::functions::cudaFuncGetAttributes(found.as_mut_ptr(), function) {
-                0 => found.assume_init(),
-                _ => return Err(Status::InvalidResourceHandle),
-            }
-        };
-        let answer = match attribute {
-            MAX_THREADS => found.max_threads_per_block,
-            STATIC_SHARED => found.shared_size as c_int,
-            CONSTANT => found.const_size as c_int,
-            LOCAL => found.local_size as c_int,
-            REGISTERS => found.registers,
-            PTX_VERSION => found.ptx_version,
-            BINARY_VERSION => found.binary_version,
-            MAX_DYNAMIC_SHARED => found.max_dynamic_shared,
-            _ => 0,
-        };
-        // SAFETY: the program's pointer for the result.
-        unsafe { put(value, answer) }
+        attribute_of(value, attribute, function)
+    }
+
+    // A kernel of a library and the function that it becomes are the same here, and so is the device.
+    fn cuKernelGetAttribute(value: *mut c_int, attribute: c_int, kernel: ConstPointer, _device: c_int) {
+        attribute_of(value, attribute, kernel)
     }
 
     fn cuLaunchKernel(

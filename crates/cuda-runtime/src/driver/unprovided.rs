@@ -59,14 +59,12 @@ unprovided! {
     cuDevSmResourceSplitByCount
     cuDeviceGetCliqueCount
     cuDeviceGetCliqueInfo
-    cuDeviceGetDefaultMemPool
     cuDeviceGetDevResource
     cuDeviceGetExecAffinitySupport
     cuDeviceGetFabricClusterUuid
     cuDeviceGetGraphMemAttribute
     cuDeviceGetHostAtomicCapabilities
     cuDeviceGetLuid
-    cuDeviceGetMemPool
     cuDeviceGetNvSciSyncAttributes
     cuDeviceGetP2PAtomicCapabilities
     cuDeviceGetP2PAttribute
@@ -75,14 +73,12 @@ unprovided! {
     cuDeviceGraphMemTrim
     cuDeviceRegisterAsyncNotification
     cuDeviceSetGraphMemAttribute
-    cuDeviceSetMemPool
     cuDeviceUnregisterAsyncNotification
     cuExternalMemoryGetMappedBuffer
     cuExternalMemoryGetMappedMipmappedArray
     cuFabricCpyBatchAsync
     cuFlushGPUDirectRDMAWrites
     cuFuncGetModule
-    cuFuncGetParamCount
     cuFuncIsLoaded
     cuFuncLoad
     cuFuncSetBlockShape
@@ -193,13 +189,7 @@ unprovided! {
     cuIpcGetMemHandle
     cuIpcOpenEventHandle
     cuIpcOpenMemHandle_v2
-    cuKernelGetAttribute
     cuKernelGetLibrary
-    cuKernelGetName
-    cuKernelGetParamCount
-    cuKernelGetParamInfo
-    cuKernelSetAttribute
-    cuKernelSetCacheConfig
     cuLaunch
     cuLaunchCooperativeKernelMultiDevice
     cuLaunchGrid
@@ -229,7 +219,6 @@ unprovided! {
     cuMemAddressFree
     cuMemAddressReserve
     cuMemAdvise_v2
-    cuMemAllocFromPoolAsync
     cuMemBatchDecompressAsync
     cuMemCreate
     cuMemDiscardAndPrefetchBatchAsync
@@ -245,17 +234,10 @@ unprovided! {
     cuMemImportFromShareableHandle
     cuMemMap
     cuMemMapArrayAsync
-    cuMemPoolCreate
-    cuMemPoolDestroy
     cuMemPoolExportPointer
     cuMemPoolExportToShareableHandle
-    cuMemPoolGetAccess
-    cuMemPoolGetAttribute
     cuMemPoolImportFromShareableHandle
     cuMemPoolImportPointer
-    cuMemPoolSetAccess
-    cuMemPoolSetAttribute
-    cuMemPoolTrimTo
     cuMemPrefetchAsync_ptsz
     cuMemPrefetchAsync_v2
     cuMemPrefetchBatchAsync
