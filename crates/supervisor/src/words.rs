@@ -108,6 +108,10 @@ fn innocent(thread: &ThreadStack, parked: &Parked, kernels: &str, text: &mut Str
             format!("it is innocent: loading code for a first launch waits for the kernel {kernels}")
         }
         (true, kernels) => format!("it is innocent: it waits for the kernel {kernels}"),
+        (false, "") if parked.call.contains("Query") => "it polls whether the GPU is done".to_owned(),
+        (false, kernels) if parked.call.contains("Query") => {
+            format!("it polls whether the kernel {kernels} is done")
+        }
         (false, _) => "it is inside the driver".to_owned(),
     };
     let _ = writeln!(text, "  host thread {} `{}` stands in {call}{by}; {verdict}", thread.tid, thread.name);
