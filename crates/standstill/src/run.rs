@@ -1,7 +1,9 @@
 //! `run`: a program under the watchdog, and what it stood on when it had to be stopped.
 
+mod death;
 mod duration;
 mod gpu;
+mod hint;
 mod host;
 mod program;
 mod record;
@@ -15,7 +17,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use standstill_findings::Severity;
 use standstill_report::{Report, merge};
-use standstill_supervisor::{Captured, Limits, Observer, Outcome, Plan, Reason};
+use standstill_supervisor::{Captured, Ended, Limits, Observer, Outcome, Plan, Reason};
 
 use crate::args::{CompilerArgs, OutputArgs, VerdictArgs};
 use crate::check::is_allowed;
@@ -121,6 +123,7 @@ impl DeviceChoice {
 
 /// Runs the program; gives the exit code.
 pub(crate) fn run(arguments: &RunArgs) -> u8 {
+    hint::tell(arguments);
     match arguments.watch.device.device() {
         Device::Card => run_on_card(arguments),
         Device::Software => software::run(arguments),
@@ -236,6 +239,9 @@ impl<'a> Watcher<'a> {
             (None, None) => FAILED,
         };
         self.report.exit = i32::from(exit);
+        if let (None, Some(Ended::Signalled(signal))) = (&outcome.stopped, outcome.ended) {
+            say(&death::sentence(signal, &[]));
+        }
         for process in &outcome.left_behind {
             say(&format!(
                 "standstill: the program had ended and left process {} ({}) running; it was ended too",
@@ -258,7 +264,9 @@ impl<'a> Watcher<'a> {
             fail(&format!("{}: the report cannot be kept there: {error}", folder.display()));
         }
         let told = self.report.findings.iter().any(|reported| reported.finding.severity > Severity::Note);
-        let wanted = told || outcome.stopped.is_some() || report::wanted_always(&self.arguments.output);
+        let looked = self.report.coverage.operations > 0 && !self.arguments.output.quiet;
+        let wanted =
+            told || looked || outcome.stopped.is_some() || report::wanted_always(&self.arguments.output);
         let written = self.shown
             || !wanted
             || report::write(&self.report, self.host.as_ref(), &self.sources, &self.arguments.output);

@@ -67,8 +67,29 @@ fn a_right_program_is_left_alone() {
          SAY(cudaMemcpy(&b, a + 31, 4, cudaMemcpyDeviceToHost)); std::printf(\"%d\\n\", b); return 7; }",
         7,
         &["cudaSuccess\ncudaSuccess\ncudaSuccess\n1\n"],
-        &[],
+        &["no findings; checked 1 kernel and 4 operations\n"],
     );
+}
+
+#[test]
+fn nothing_is_said_quietly_and_options_behind_the_file_are_the_programs() {
+    let source = "__global__ void k() {}\nint main(int, char **with) { k<<<1, 1>>>(); cudaDeviceSynchronize(); \
+                  std::puts(with[1]); return 0; }";
+    let Some(program) = Program::new(source) else { return };
+    let run = |arguments: &[&str]| {
+        let mut all = vec!["run", "--device", "sim"];
+        all.extend(arguments);
+        program.place.run(&all).exits(0).prints("--seed=3\n")
+    };
+    let hint =
+        "`--seed` stands behind program.cu and went to the program; options of standstill go before the file";
+    let ran =
+        run(&["program.cu", "--seed=3"]).says(hint).says("no findings; checked 1 kernel and 1 operation");
+    drop(ran);
+    for silent in [&["-q", "program.cu", "--seed=3"][..], &["-q", "--", "program.cu", "--seed=3"]] {
+        assert_eq!(run(silent).err(), "", "{silent:?}");
+    }
+    assert!(!run(&["--", "program.cu", "--seed=3"]).err().contains("stands behind"));
 }
 
 #[test]
@@ -198,7 +219,17 @@ fn a_program_that_dies_is_no_hang_of_ours() {
         "__global__ void k() {}\nint main() { k<<<1, 1>>>(); cudaDeviceSynchronize(); *(volatile int *)8 = 1; }",
         139,
         &[],
+        &["the program was killed by signal 11 (SIGSEGV)\n"],
+    );
+    check(
+        "__global__ void slow(int *p) { for (int i = 0; i < 1000000000; ++i) p[0] += i; }\n\
+         int main() { int *p; cudaMalloc(&p, 4);\n slow<<<1, 32>>>(p);\n std::abort(); }",
+        134,
         &[],
+        &[
+            "the program was killed by signal 6 (SIGABRT); the kernel `slow`, launched at ",
+            "program.cu:4, had not ended",
+        ],
     );
     check(
         "#include <unistd.h>\n__global__ void k() {}\nstatic void leave(void *) { _exit(5); }\n\
@@ -363,4 +394,32 @@ fn build(compiler: &Path, folder: &Path, flags: &[&str]) -> PathBuf {
         .unwrap();
     assert!(status.success());
     out
+}
+
+/// Memory that a graph allocates is at the same address in each of its launches, and is the graph's.
+#[test]
+fn a_graph_has_memory_of_its_own() {
+    let source = "#include <cuda_runtime.h>\n\
+        __global__ void scale(const int *in, int *scratch) { scratch[threadIdx.x] += 2 * in[threadIdx.x]; }\n\
+        __global__ void gather(const int *scratch, int *out) { out[threadIdx.x] += scratch[threadIdx.x]; }\n\
+        int main() {\n\
+        int h[32], *in, *out, *scratch, bad = 0; for (int i = 0; i < 32; ++i) h[i] = i;\n\
+        cudaMalloc(&in, 128); cudaMalloc(&out, 128); cudaMemset(out, 0, 128);\n\
+        cudaMemcpy(in, h, 128, cudaMemcpyHostToDevice); cudaDeviceSynchronize();\n\
+        cudaStream_t s; cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking); cudaGraph_t g; cudaGraphExec_t e;\n\
+        cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);\n\
+        cudaMallocAsync(&scratch, 128, s); cudaMemsetAsync(scratch, 0, 128, s);\n\
+        scale<<<1, 32, 0, s>>>(in, scratch); gather<<<1, 32, 0, s>>>(scratch, out); cudaFreeAsync(scratch, s);\n\
+        SAY(cudaStreamEndCapture(s, &g)); SAY(cudaGraphInstantiate(&e, g, 0));\n\
+        for (int turn = 0; turn < 3; ++turn) SAY(cudaGraphLaunch(e, s));\n\
+        SAY(cudaStreamSynchronize(s)); cudaMemcpy(h, out, 128, cudaMemcpyDeviceToHost);\n\
+        for (int i = 0; i < 32; ++i) bad += h[i] != 6 * i;\n\
+        cudaGraphExecDestroy(e); cudaGraphDestroy(g); cudaStreamDestroy(s); cudaFree(in); cudaFree(out);\n\
+        std::printf(\"bad %d\\n\", bad); return bad; }";
+    check(
+        source,
+        0,
+        &["cudaSuccess\ncudaSuccess\ncudaSuccess\n", "bad 0"],
+        &["no findings; checked 2 kernels"],
+    );
 }

@@ -21,13 +21,13 @@ use standstill_cuda_driver::{DEFAULT_MODEL, OperationOrder, Order};
 use standstill_findings::Rule;
 use standstill_kernel_ir::launch::Device as Model;
 use standstill_report::{Evidence, Input, Report};
-use standstill_supervisor::{Captured, Observer, Outcome, Plan, Reason};
+use standstill_supervisor::{Captured, Ended, Observer, Outcome, Plan, Reason};
 use standstill_toolchain::Runtime;
 use tempfile::TempDir;
 
 use super::gpu::Explained;
 use super::host::{HostReport, host_section};
-use super::{FAILED, RunArgs, STOPPED, report as writing};
+use super::{FAILED, RunArgs, STOPPED, death, report as writing};
 use crate::args::CompilerArgs;
 use crate::check::command_line;
 use crate::compile::Toolchain;
@@ -253,6 +253,8 @@ struct Runs {
     stopped: Option<Reason>,
     /// Of the first run, whose output was shown, unless a later one failed.
     program_exit: Option<u8>,
+    /// The sentence about the signal that killed it.
+    death: Option<String>,
     made: u32,
     last_seed: u64,
 }
@@ -319,9 +321,13 @@ fn run_once(
 
 impl Runs {
     fn add(&mut self, round: Round, told: Told, watched: Watcher, outcome: &Outcome) {
+        let death = match (&outcome.stopped, outcome.ended) {
+            (None, Some(Ended::Signalled(signal))) => Some(death::sentence(signal, &told.traces)),
+            _ => None,
+        };
         self.told.add(told);
         (self.made, self.last_seed) = (self.made + 1, round.seed);
-        let exit = outcome.ended.map(standstill_supervisor::Ended::exit_code);
+        let exit = outcome.ended.map(Ended::exit_code);
         if round.number == 0 || self.program_exit == Some(0) {
             if let Some(code) = exit.filter(|code| round.number > 0 && *code != 0) {
                 let (order, seed) = (round.order.name(), round.seed);
@@ -329,7 +335,7 @@ impl Runs {
                     "standstill: the program ended with {code} in a run with --schedule {order} --seed {seed}"
                 ));
             }
-            self.program_exit = exit;
+            (self.program_exit, self.death) = (exit, death);
         }
         if self.stopped.is_none() {
             self.stopped.clone_from(&outcome.stopped);
@@ -370,7 +376,13 @@ fn finish(
     if !runs.told.started {
         say("standstill: the program made no CUDA call through the software GPU's runtime");
     }
-    let something = !report.findings.is_empty() || !report.errors.is_empty() || runs.stopped.is_some();
+    if let Some(sentence) = &runs.death {
+        say(sentence);
+    }
+    let seen = report.coverage.kernels + report.coverage.operations > 0;
+    let looked = seen && !arguments.output.quiet;
+    let something =
+        looked || !report.findings.is_empty() || !report.errors.is_empty() || runs.stopped.is_some();
     let written = !(something || writing::wanted_always(&arguments.output))
         || writing::write(&report, runs.watched.host().as_ref(), sources, &arguments.output);
     if written || exit != 0 { exit } else { FAILED }

@@ -11,7 +11,7 @@ use standstill_report::{InputError, Kernel, Report, Sources, merge};
 use super::super::report::is_text;
 use super::RunArgs;
 use super::journal::{LaunchedModule, Told};
-use super::names::rename;
+use super::names::{readable, rename};
 use crate::check::{is_allowed, readers_path, rename_files};
 use crate::disk::DiskSources;
 use crate::engine::{Request, analyse, with_parameter_names};
@@ -51,11 +51,11 @@ pub(super) fn fill(
     report.coverage.launches = told.launches;
     report.coverage.operations = told.operations;
     if is_text(&arguments.output) {
-        told.troubles.iter().for_each(|trouble| say(&format!("standstill: {trouble}")));
+        told.troubles.iter().for_each(|trouble| say(&format!("standstill: {}", readable(trouble))));
         return;
     }
     let trouble =
-        |message: &String| InputError { file: shown.clone(), line: 0, column: 0, message: message.clone() };
+        |message: &String| InputError { file: shown.clone(), line: 0, column: 0, message: readable(message) };
     report.errors.extend(told.troubles.iter().map(trouble));
 }
 

@@ -1,6 +1,7 @@
 //! Parameters in findings by their names in the source, where it has them: the software GPU knows `p2` only.
 
 use standstill_findings::{Finding, Node};
+use standstill_report::display_name;
 
 /// Gives the parameters that a finding names by position (`p2`, `*p2`, `p2[1]`, in quotes or as a location) their
 /// names.
@@ -25,6 +26,25 @@ pub(super) fn rename(finding: &mut Finding, name: &dyn Fn(u32) -> Option<String>
             }
         }
     }
+}
+
+/// A sentence with the names in it that the compiler mangled as a reader knows them.
+pub(super) fn readable(sentence: &str) -> String {
+    let mut text = String::new();
+    let mut rest = sentence;
+    while !rest.is_empty() {
+        let of_name = |c: char| c.is_ascii_alphanumeric() || "_$.".contains(c);
+        let end = rest.find(|c| !of_name(c)).unwrap_or(rest.len());
+        let (word, behind) = rest.split_at(end);
+        let name = word.trim_end_matches('.');
+        text += &display_name(name);
+        text += word.get(name.len()..).unwrap_or_default();
+        let gap = behind.find(of_name).unwrap_or(behind.len());
+        let (between, after) = behind.split_at(gap);
+        text += between;
+        rest = after;
+    }
+    text
 }
 
 /// Replaces within each pair of quotes.
@@ -65,5 +85,13 @@ mod tests {
         check("spins on `*p2` (line 4), p2 and `p3`", "spins on `*flag` (line 4), p2 and `p3`");
         check("`p2[7]` `p2 + 3 bytes` `p2x` `p` `*`", "`flag[7]` `flag + 3 bytes` `p2x` `p` `*`");
         check("`p2", "`flag");
+    }
+
+    #[test]
+    fn mangled_names_in_sentences_become_readable() {
+        let check = |text: &str, expected: &str| assert_eq!(readable(text), expected);
+        check("kernel _Z4scanIiEvPKT_ was stopped: trap.", "kernel scan<int> was stopped: trap.");
+        check("the launch of _ZN2ns1kEv.", "the launch of ns::k.");
+        check("k: out of memory, _Z", "k: out of memory, _Z");
     }
 }
