@@ -101,7 +101,7 @@ fn load_halves<const SPACE: u8, W: Word, const ALL: bool, const AVX: bool>(
 }
 
 #[inline(always)]
-fn halves_of<W: Word, const ALL: bool>(core: &Core<'_>, op: &Micro) -> Halves {
+pub(super) fn halves_of<W: Word, const ALL: bool>(core: &Core<'_>, op: &Micro) -> Halves {
     match W::BYTES {
         1 => halves::<1, ALL>(core, op),
         2 => halves::<2, ALL>(core, op),
@@ -177,9 +177,7 @@ fn fast_load<const SPACE: u8, W: Word, const SIGNED: bool, D: Element, const AVX
     op: &Micro,
 ) -> bool {
     if core.spy.recording
-        || (SPACE != SHARED
-            && core.grid.pace.is_some()
-            && !ahead::may_read(core, op, W::BYTES, SPACE == GENERIC))
+        || (SPACE != SHARED && core.grid.pace.is_some() && !ahead::may_read::<W>(core, op, SPACE == GENERIC))
     {
         return false;
     }
@@ -302,8 +300,7 @@ fn fast_store<const SPACE: u8, W: Word, S: Element, const AVX: bool>(
     if core.spy.recording {
         return false;
     }
-    if SPACE != SHARED && core.grid.pace.is_some() && !ahead::may_write(core, op, W::BYTES, SPACE == GENERIC)
-    {
+    if SPACE != SHARED && core.grid.pace.is_some() && !ahead::may_write::<W>(core, op, SPACE == GENERIC) {
         return ahead::store::<SPACE, W, S>(core, op);
     }
     let active = core.active;
