@@ -1,11 +1,12 @@
 //! Loads, stores and atomics.
 
 use standstill_kernel_ir::evaluate;
-use standstill_kernel_ir::{Access, Function, Instruction, Op, Operand, Space, Type};
+use standstill_kernel_ir::{Access, Function, Instruction, Op, Operand, Order, Space, Type};
 
 use crate::interpret::{Machine, Seen, Stop};
 use crate::layout::{LOCAL, PARAMETERS, Window, window};
 use crate::memory::{Slot, Wrong};
+use crate::order::Event;
 use crate::thread::Status;
 
 /// Accesses that nobody else can see that are merged into one step: others may turn out to see them after all, and a loop of them
@@ -75,14 +76,28 @@ impl<'a> Machine<'a, '_> {
         let writes = !matches!(instruction.op, Op::Load(_));
         let thread = self.running.thread;
         let constant = access.space == Space::Const;
-        let mut own = true;
-        for slot in &slots {
-            // Every one is to be noted.
-            own &= constant || self.memory.is_own(slot.word, thread, writes);
-        }
+        let plain = access.order == Order::Weak;
+        // Every one is to be noted.
+        let seen_by_others: Vec<bool> =
+            slots.iter().map(|slot| !constant && !self.memory.is_own(slot.word, thread, writes)).collect();
+        let own = seen_by_others.iter().all(|seen| !seen) || plain && self.merges_plain;
         self.accesses += 1;
         if !anyhow && (!own || self.accesses > MERGED) {
             return Ok(false);
+        }
+        let site = self.top().map_or((0, 0), |top| (top.function, top.at));
+        if let Some(events) = &mut self.events {
+            for (slot, _) in slots.iter().zip(&seen_by_others).filter(|(_, seen)| **seen) {
+                events.push(Event::Access {
+                    word: slot.word as u32,
+                    bytes: slot.bytes(),
+                    reads: !matches!(instruction.op, Op::Store(_)),
+                    writes,
+                    order: access.order,
+                    scope: access.scope,
+                    site,
+                });
+            }
         }
         for (slot, index) in slots.into_iter().zip(0usize..) {
             let word = self.memory.read(&self.contents, slot.word);

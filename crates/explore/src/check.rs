@@ -5,6 +5,7 @@ use standstill_kernel_ir::Program;
 use crate::expect::{Expectation, shown_element};
 use crate::graph::{Graph, StateId};
 use crate::launch::{Launch, LaunchError};
+use crate::order::{MOST_THREADS, Touch};
 use crate::progress::{ProgressError, ProgressGraph, Scheduler};
 use crate::reductions::Reductions;
 use crate::schedule::{Place, ScheduleStep, Stuck, hopeless, show};
@@ -21,6 +22,8 @@ pub struct Options {
     pub expect: Option<Expectation>,
     /// Ask about schedulers.
     pub schedulers: Option<Limits>,
+    /// Do not look for races.
+    pub without_races: bool,
     /// Which states need not be looked at.
     pub reductions: Reductions,
 }
@@ -40,6 +43,15 @@ pub enum FailureKind {
         /// Which.
         what: String,
     },
+    /// Two accesses that nothing orders, one of them a write.
+    Race {
+        /// The memory.
+        memory: String,
+        /// It is shared memory of a block.
+        shared: bool,
+        /// What each access is: the later one first.
+        accesses: [RacingAccess; 2],
+    },
     /// An access outside of all memory.
     OutOfBounds {
         /// What and where.
@@ -50,6 +62,32 @@ pub enum FailureKind {
         /// What and where.
         what: String,
     },
+}
+
+/// One access of a race.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RacingAccess {
+    /// Block, by its linear index.
+    pub block: u32,
+    /// Thread of the block, by its linear index.
+    pub thread: u32,
+    /// It writes.
+    pub writes: bool,
+    /// It is atomic or volatile.
+    pub strong: bool,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// What is known of races.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Races {
+    /// In no execution is there one.
+    None,
+    /// There are some.
+    Some,
+    /// They were not looked for, or not to the end; why.
+    Unknown(String),
 }
 
 /// A fault with the shortest schedule that shows it.
@@ -108,6 +146,8 @@ pub struct Outcome {
     pub not_explored: Vec<NotExplored>,
     /// Why not all states were looked at.
     pub limit: Option<Limit>,
+    /// Whether there are races.
+    pub races: Races,
     /// Verdicts under schedulers, when they were asked for.
     pub verdicts: Option<Result<Verdicts, ProgressError>>,
 }
@@ -126,7 +166,16 @@ pub fn explore(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, LaunchError> {
-    let mut system = System::new(program, launch.clone(), options.reductions)?;
+    let (races, mut failures) = if options.without_races {
+        (Races::Unknown("they were not looked for".to_owned()), Vec::new())
+    } else {
+        look_for_races(program, launch, options, observer)?
+    };
+    let reductions = Reductions {
+        merge_plain_accesses: options.reductions.merge_own_accesses && races == Races::None,
+        ..options.reductions
+    };
+    let mut system = System::new(program, launch.clone(), reductions, false)?;
     let holds = |system: &System<'_>, contents: u32| {
         options.expect.as_ref().is_none_or(|expected| expected.holds(&system.memory, contents) == Some(true))
     };
@@ -140,13 +189,77 @@ pub fn explore(
         failures: Vec::new(),
         not_explored: Vec::new(),
         limit: found.limit.clone(),
+        races,
         verdicts: None,
     };
     judge(&mut system, &found, options, &mut outcome);
+    outcome.failures.append(&mut failures);
     if let Some(limits) = options.schedulers {
         outcome.verdicts = Some(verdicts(program, launch, limits, observer));
     }
     Ok(outcome)
+}
+
+/// Searches with plain accesses merged, which is right up to the first race, and with who is ordered after what in each state.
+fn look_for_races(
+    program: &dyn Program,
+    launch: &Launch,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<(Races, Vec<Failure>), LaunchError> {
+    let reductions = Reductions {
+        merge_own_accesses: options.reductions.merge_own_accesses,
+        merge_plain_accesses: true,
+        merge_ends: true,
+        symmetry: false,
+    };
+    let mut system = System::new(program, launch.clone(), reductions, true)?;
+    if system.threads() > MOST_THREADS {
+        let why = format!("they are looked for among at most {MOST_THREADS} threads");
+        return Ok((Races::Unknown(why), Vec::new()));
+    }
+    let found = search(&mut system, options.limits, |_, _| true, observer);
+    let mut failures: Vec<Failure> = Vec::new();
+    let mut seen = Vec::new();
+    for &(kind, state) in &found.wrong {
+        let Wrong::Race { number, thread } = kind else { continue };
+        let Some(race) = system.orders.as_ref().and_then(|orders| orders.race(number)) else { continue };
+        let mut sites = [race.first.site, race.second.site];
+        sites.sort_unstable();
+        if seen.contains(&sites) {
+            continue;
+        }
+        seen.push(sites);
+        let access = |touch: Touch, system: &System<'_>| RacingAccess {
+            block: system.block_of(touch.thread.into()),
+            thread: u32::from(touch.thread) % launch.block_threads().max(1),
+            writes: touch.writes,
+            strong: touch.strong,
+            place: system.site(touch.site),
+        };
+        let accesses = [access(race.second, &system), access(race.first, &system)];
+        let (memory, shared) = system.word_name(race.word as usize, race.bytes);
+        let (mut schedule, now) = system.schedule(&found.graph, state);
+        if let (Some(&local), Some(&contents)) = (now.get(thread), now.last()) {
+            schedule.push(system.describe(thread, local, contents));
+        }
+        let place = system.site(race.second.site);
+        let kind = FailureKind::Race { memory, shared, accesses };
+        failures.push(Failure { kind, schedule, stuck: Vec::new(), place, memory: Vec::new() });
+    }
+    let overflow = system.orders.as_ref().is_some_and(|orders| orders.overflow);
+    let unknown = found.wrong.iter().any(|(kind, _)| match kind {
+        Wrong::Stopped(local) => matches!(system.why_stopped(*local), Some((Status::Unknown(_), _))),
+        _ => false,
+    });
+    let races = match (&found.limit, failures.is_empty()) {
+        (_, false) => Races::Some,
+        (Some(_), true) => Races::Unknown("there are too many states".to_owned()),
+        (None, true) if overflow => Races::Unknown("too many places are atomic".to_owned()),
+        (None, true) if unknown => Races::Unknown("some instructions are not explored".to_owned()),
+        (None, true) => Races::None,
+    };
+    Ok((races, failures))
 }
 
 fn judge(system: &mut System<'_>, found: &Search, options: &Options, outcome: &mut Outcome) {
@@ -168,6 +281,7 @@ fn judge(system: &mut System<'_>, found: &Search, options: &Options, outcome: &m
     for (kind, state) in wrong {
         match kind {
             Wrong::Stopped(local) => stopped(system, &found.graph, local, state, outcome),
+            Wrong::Race { .. } => {}
             Wrong::Expectation => {
                 let expected =
                     options.expect.as_ref().map_or(String::new(), |expected| expected.text.clone());

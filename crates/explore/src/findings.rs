@@ -5,7 +5,7 @@ use standstill_findings::{
 };
 use standstill_kernel_ir::AtomicOperation;
 
-use crate::check::{Failure, FailureKind, Outcome};
+use crate::check::{Failure, FailureKind, Outcome, RacingAccess};
 use crate::launch::Launch;
 use crate::schedule::{Place, ScheduleStep, Stand, StepKind, Stuck};
 
@@ -51,6 +51,7 @@ fn finding(failure: &Failure, outcome: &Outcome, launch: &Launch, line_of: &Line
             finding.help = "look in the schedule for the step that the condition did not count on".to_owned();
             finding
         }
+        FailureKind::Race { memory, shared, accesses } => race(memory, *shared, accesses, outcome, line_of),
         FailureKind::OutOfBounds { what } => wrong_access(Rule::OutOfBounds, what, failure, outcome, line_of),
         FailureKind::Misaligned { what } => wrong_access(Rule::Misaligned, what, failure, outcome, line_of),
     };
@@ -69,6 +70,45 @@ fn finding(failure: &Failure, outcome: &Outcome, launch: &Launch, line_of: &Line
         let values = failure.memory.iter().take(12).map(|(name, value)| format!("{name} = {value}"));
         finding.notes.push(format!("memory then holds {}", values.collect::<Vec<_>>().join(", ")));
     }
+    finding
+}
+
+fn race(
+    memory: &str,
+    shared: bool,
+    accesses: &[RacingAccess; 2],
+    outcome: &Outcome,
+    line_of: &LineOf<'_>,
+) -> Finding {
+    let [later, earlier] = accesses;
+    let does = |access: &RacingAccess| match (access.strong, access.writes) {
+        (false, false) => "reads it",
+        (false, true) => "writes it",
+        (true, false) => "reads it atomically",
+        (true, true) => "changes it atomically",
+    };
+    let who = |access: &RacingAccess| format!("thread {} of block {}", access.thread, access.block);
+    let message = format!("nothing orders {} and {} on `{memory}`", who(earlier), who(later));
+    let rule = if shared { Rule::SharedRace } else { Rule::GlobalRace };
+    let mut finding = Finding::new(rule, &outcome.kernel, message);
+    finding.platforms = PlatformRow::everywhere(Happens::MayBeWrong);
+    finding.spans.push(span(&later.place, format!("{} {}", who(later), does(later)), true, line_of));
+    if later.place != earlier.place {
+        finding.spans.push(span(
+            &earlier.place,
+            format!("{} {}", who(earlier), does(earlier)),
+            false,
+            line_of,
+        ));
+    }
+    finding.help = if later.block == earlier.block {
+        "let the threads meet at a barrier between the two accesses, or hand over by a release and an acquire"
+            .to_owned()
+    } else {
+        "hand over by a release after the one access and an acquire before the other, both for the whole card, or make both \
+         atomic"
+            .to_owned()
+    };
     finding
 }
 

@@ -2,12 +2,14 @@
 
 use standstill_kernel_ir::evaluate;
 use standstill_kernel_ir::{
-    Callee, Function, FunctionId, Instruction, LocationId, Op, Operand, Register, Symbol, Terminator,
+    Callee, FenceKind, Function, FunctionId, Instruction, LocationId, Op, Operand, Order, Register, Scope,
+    Symbol, Terminator,
 };
 
 use crate::code::Code;
 use crate::launch::Launch;
 use crate::memory::Memory;
+use crate::order::Event;
 use crate::thread::{Active, Codes, Local, Running, Status, code};
 use crate::values::{is_clock, is_in_space};
 
@@ -71,6 +73,10 @@ pub(crate) struct Machine<'a, 'b> {
     pub(crate) accesses: u32,
     /// The first access of the step.
     pub(crate) seen: Option<Seen>,
+    /// Plain accesses belong to the step before them.
+    pub(crate) merges_plain: bool,
+    /// What matters for order, where that is followed.
+    pub(crate) events: Option<Vec<Event>>,
 }
 
 /// An access that was made.
@@ -285,7 +291,18 @@ impl<'a> Machine<'a, '_> {
             | Op::Vote(_)
             | Op::Match { .. }
             | Op::WarpReduce { .. } => Did::Stop(Stop::Status(Status::Runs)),
-            // Memory is sequentially consistent here, and time does not count.
+            Op::Fence { kind: FenceKind::Thread, order, scope } => {
+                // Values are sequentially consistent without it.
+                if let Some(events) = &mut self.events {
+                    events.push(Event::Fence {
+                        wide: scope >= Scope::Gpu,
+                        acquires: order != Order::Release,
+                        releases: order != Order::Acquire,
+                    });
+                }
+                Did::Next
+            }
+            // Time does not count.
             Op::Fence { .. }
             | Op::Nanosleep
             | Op::Hint

@@ -87,7 +87,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// A launch of the kernel with this name, mangled or not, with one thread and no arguments. Variables of
+    /// A launch of the kernel with this name, mangled or the last part of it alone, with one thread and no arguments. Variables of
     /// the module hold zeros; see [`Launch::set_variable`].
     pub fn new(program: &dyn Program, kernel: &str) -> Result<Launch, LaunchError> {
         let module = program.module();
@@ -98,7 +98,7 @@ impl Launch {
                 .zip(0u32..)
                 .filter(|(function, _)| function.kind == FunctionKind::Kernel && function.defined)
         };
-        let by_name = |name: &str| name == kernel || plain_name(name).as_deref() == Some(kernel);
+        let by_name = |name: &str| name == kernel || plain_name(name) == kernel;
         let (_, id) =
             kernels().find(|(function, _)| by_name(&function.name)).ok_or_else(|| LaunchError::NoKernel {
                 name: kernel.to_owned(),
@@ -119,7 +119,10 @@ impl Launch {
             let bytes = usize::try_from(variable.bytes).unwrap_or(0);
             // Compilers write arrays as bytes, with the alignment of their elements.
             let element = variable.ty.bytes().max(variable.align.min(8));
-            let address = if placed { launch.place(&variable.name, vec![0; bytes], element) } else { 0 };
+            let plain = plain_name(&variable.name);
+            let alike = module.variables.iter().filter(|other| plain_name(&other.name) == plain).count();
+            let name = if alike == 1 { plain } else { &variable.name };
+            let address = if placed { launch.place(name, vec![0; bytes], element) } else { 0 };
             launch.variables.push(address);
         }
         Ok(launch)
@@ -199,10 +202,40 @@ impl Launch {
     }
 }
 
-/// `name` of `_Z4namePi`: the first component of a mangled name without namespaces.
-fn plain_name(mangled: &str) -> Option<String> {
-    let rest = mangled.strip_prefix("_Z")?;
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let length: usize = rest.get(..digits)?.parse().ok()?;
-    rest.get(digits..digits.checked_add(length)?).map(str::to_owned)
+/// The last name in a mangled one: `part` of `_ZZ3sumvE4part`, `sum` of `_Z3sumPi`; what is not mangled as it is.
+pub(crate) fn plain_name(mangled: &str) -> &str {
+    let Some(mut rest) = mangled.strip_prefix("_Z") else { return mangled };
+    let mut last = mangled;
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let length: usize = rest.get(..digits).and_then(|digits| digits.parse().ok()).unwrap_or(0);
+        match rest.get(digits..digits.saturating_add(length)).filter(|name| !name.is_empty()) {
+            Some(name) => {
+                last = name;
+                rest = rest.get(digits + length..).unwrap_or("");
+            }
+            None => rest = rest.get(rest.chars().next().map_or(1, char::len_utf8)..).unwrap_or(""),
+        }
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain_name;
+
+    #[test]
+    fn the_last_name_counts() {
+        for (mangled, plain) in [
+            ("acc", "acc"),
+            ("_ZL3acc", "acc"),
+            ("_ZZ3sumvE4part", "part"),
+            ("_ZN2ns3accE", "acc"),
+            ("_Z3sumPi", "sum"),
+            ("_Z99short", "_Z99short"),
+            ("_Zé3acc", "acc"),
+        ] {
+            assert_eq!(plain_name(mangled), plain, "{mangled}");
+        }
+    }
 }

@@ -12,9 +12,11 @@ mod findings;
 mod graph;
 mod intern;
 mod interpret;
+mod knowers;
 mod launch;
 mod layout;
 mod memory;
+mod order;
 mod progress;
 mod reductions;
 mod schedule;
@@ -24,7 +26,9 @@ mod teams;
 mod thread;
 mod values;
 
-pub use check::{Failure, FailureKind, NotExplored, Options, Outcome, Verdicts, explore};
+pub use check::{
+    Failure, FailureKind, NotExplored, Options, Outcome, Races, RacingAccess, Verdicts, explore,
+};
 pub use expect::{ExpectError, Expectation};
 pub use findings::{LineOf, findings};
 pub use launch::{Argument, Launch, LaunchError, MOST_THREADS, Region};

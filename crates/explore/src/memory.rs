@@ -53,6 +53,11 @@ impl Slot {
         }
     }
 
+    /// Its bytes of the word, as bits.
+    pub(crate) fn bytes(self) -> u8 {
+        (mask(self.bits / 8) << (self.shift / 8)) as u8
+    }
+
     /// The word with the value put in.
     pub(crate) fn put(self, word: u64, value: u64) -> u64 {
         let mask = mask(self.bits);
@@ -157,6 +162,11 @@ impl Memory {
         self.initial.push(u64::from_le_bytes(bytes));
         self.sharing.push(Sharing::Untouched);
         number as usize
+    }
+
+    /// Which word a number stands for.
+    pub(crate) fn place(&self, word: usize) -> Word {
+        self.places.get(word).copied().unwrap_or(Word { block: Word::GLOBAL, index: 0 })
     }
 
     /// Notes an access and says whether it can be seen by nobody but its thread, which is `None` where a state does

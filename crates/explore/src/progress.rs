@@ -136,7 +136,7 @@ impl ProgressGraph {
         observer: &mut dyn Observer,
     ) -> Result<ProgressGraph, ProgressError> {
         let reductions = Reductions::for_properties(&[Property::Schedulers]);
-        let mut system = System::new(program, launch.clone(), reductions)?;
+        let mut system = System::new(program, launch.clone(), reductions, false)?;
         let threads = system.threads();
         if threads > MOST_PROGRESS_THREADS {
             return Err(ProgressError::Threads(threads));
@@ -185,7 +185,7 @@ impl ProgressGraph {
                 continue;
             }
             let (edges, threads) = (&mut self.edges, self.threads);
-            successors(system, state, &mut after, |thread, next| {
+            successors(system, state, &mut after, |thread, next, _| {
                 if let (Some(slot), Some(to)) = (edges.get_mut(id * threads + thread), graph.find(next)) {
                     *slot = to;
                 }

@@ -6,6 +6,9 @@ pub enum Reduction {
     /// Accesses of memory that no other thread touches, or that nobody writes, belong to the step before them. That nobody does
     /// is not assumed: the search begins again when somebody turns out to.
     MergeOwnAccesses,
+    /// Loads and stores that are neither atomic nor volatile belong to the step before them. Right only where no execution has a
+    /// race: then nobody can see when they happen. The search for races says whether that is so.
+    MergePlainAccesses,
     /// The end of a thread belongs to its last step, and states do not tell who has taken a step.
     MergeEnds,
     /// States that differ by an exchange of threads that do the same are one.
@@ -29,7 +32,12 @@ pub enum Property {
 
 impl Reduction {
     /// All of them.
-    pub const ALL: [Reduction; 3] = [Reduction::MergeOwnAccesses, Reduction::MergeEnds, Reduction::Symmetry];
+    pub const ALL: [Reduction; 4] = [
+        Reduction::MergeOwnAccesses,
+        Reduction::MergePlainAccesses,
+        Reduction::MergeEnds,
+        Reduction::Symmetry,
+    ];
 
     /// Whether the answer stays the same under this reduction.
     ///
@@ -39,7 +47,10 @@ impl Reduction {
     pub const fn keeps(self, property: Property) -> bool {
         match (self, property) {
             (_, Property::Errors | Property::Results | Property::Hopelessness) => true,
-            (Reduction::MergeOwnAccesses | Reduction::MergeEnds, Property::Fairness) => true,
+            (
+                Reduction::MergeOwnAccesses | Reduction::MergePlainAccesses | Reduction::MergeEnds,
+                Property::Fairness,
+            ) => true,
             (Reduction::Symmetry, Property::Fairness) | (_, Property::Schedulers) => false,
         }
     }
@@ -50,6 +61,8 @@ impl Reduction {
 pub struct Reductions {
     /// [`Reduction::MergeOwnAccesses`].
     pub merge_own_accesses: bool,
+    /// [`Reduction::MergePlainAccesses`]; off unless the search for races has found none.
+    pub merge_plain_accesses: bool,
     /// [`Reduction::MergeEnds`].
     pub merge_ends: bool,
     /// [`Reduction::Symmetry`].
@@ -58,13 +71,19 @@ pub struct Reductions {
 
 impl Reductions {
     /// None.
-    pub const NONE: Reductions = Reductions { merge_own_accesses: false, merge_ends: false, symmetry: false };
+    pub const NONE: Reductions = Reductions {
+        merge_own_accesses: false,
+        merge_plain_accesses: false,
+        merge_ends: false,
+        symmetry: false,
+    };
 
-    /// All that keep these properties.
+    /// All that keep these properties in every program.
     pub fn for_properties(properties: &[Property]) -> Reductions {
         let keeps = |reduction: Reduction| properties.iter().all(|&property| reduction.keeps(property));
         Reductions {
             merge_own_accesses: keeps(Reduction::MergeOwnAccesses),
+            merge_plain_accesses: false,
             merge_ends: keeps(Reduction::MergeEnds),
             symmetry: keeps(Reduction::Symmetry),
         }

@@ -6,7 +6,10 @@ use standstill_kernel_ir::{
 
 use crate::graph::{Graph, StateId};
 use crate::interpret::Seen;
+use crate::launch::plain_name;
+use crate::layout::Word;
 use crate::memory::Wrong;
+use crate::order::Site;
 use crate::search::successors;
 use crate::system::{Next, System};
 use crate::thread::Status;
@@ -198,6 +201,15 @@ impl System<'_> {
         step
     }
 
+    /// The name of the piece of memory that a race is about.
+    pub(crate) fn word_name(&self, word: usize, bytes: u8) -> (String, bool) {
+        let word = self.memory.place(word);
+        let shared = word.block != Word::GLOBAL;
+        let address = word.address() + u64::from(bytes.trailing_zeros().min(7));
+        let seen = Seen { address, shared, bytes: 1, before: 0, after: 0 };
+        (self.name_of(seen), shared)
+    }
+
     /// The name of an accessed place.
     fn name_of(&self, seen: Seen) -> String {
         if seen.shared {
@@ -232,7 +244,7 @@ impl System<'_> {
             let Some((name, bytes, element)) = variable else { continue };
             let bytes = if bytes == 0 { self.launch.dynamic_shared.into() } else { bytes };
             if (start..start + bytes).contains(&address) {
-                return element_name(name, address - start, element.into(), bytes);
+                return element_name(plain_name(name), address - start, element.into(), bytes);
             }
         }
         format!("shared memory at {address}")
@@ -259,6 +271,7 @@ impl System<'_> {
             steps.push(self.describe(thread, local, memory));
             now = after;
         }
+        self.race = None;
         (steps, now)
     }
 
@@ -273,16 +286,8 @@ impl System<'_> {
 
     /// The state after the step of one thread, in the same order; `None` when it can take none.
     pub(crate) fn step_of(&mut self, state: &[u32], thread: usize) -> Option<Vec<u32>> {
-        let (&local, &memory) = (state.get(thread)?, state.get(self.threads())?);
-        if !matches!(self.next(local), Next::Step | Next::Circle) {
-            return None;
-        }
-        let (local, memory) = self.step(local, memory);
-        let mut after = state.to_vec();
-        *after.get_mut(thread)? = local;
-        *after.last_mut()? = memory;
-        self.normalise(&mut after);
-        Some(after)
+        let mut after = Vec::new();
+        self.advance(state, thread, &mut after).then_some(after)
     }
 
     /// What the threads stand at that go no further from a state: they take turns until a state comes again.
@@ -339,6 +344,15 @@ impl System<'_> {
             stuck.push(Stuck { block: self.block_of(thread), thread: inside, stand, place });
         }
         stuck
+    }
+
+    /// Where an instruction of a function stands.
+    pub(crate) fn site(&self, (function, at): Site) -> Place {
+        let code = self.codes.get(function as usize).and_then(Option::as_ref);
+        let instruction = code.and_then(|code| code.function.instructions.get(at as usize));
+        instruction.map_or(Place::default(), |instruction| {
+            self.place(function, instruction.location, instruction.offset)
+        })
     }
 
     /// Where a thread stands.
@@ -419,7 +433,7 @@ pub(crate) fn hopeless(system: &mut System<'_>, graph: &Graph, is_end: &[bool]) 
         let before = left.len();
         left.retain(|&id| {
             let mut found = false;
-            successors(system, graph.state(id), &mut after, |_, next| {
+            successors(system, graph.state(id), &mut after, |_, next, _| {
                 found |= graph.find(next).is_none_or(|to| ends.get(to as usize) == Some(&true));
             });
             if let Some(slot) = ends.get_mut(id as usize).filter(|_| found) {

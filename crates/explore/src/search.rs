@@ -1,6 +1,6 @@
 //! Breadth-first search over all states: the first state in which something is wrong is reached by the fewest steps.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::graph::{Graph, NONE, StateId};
 use crate::system::{Next, System};
@@ -32,6 +32,8 @@ pub(crate) enum Wrong {
     Expectation,
     /// From here no execution ends.
     Hopeless,
+    /// The step of a thread races with another access; of no thread in the first state.
+    Race { number: u32, thread: usize },
 }
 
 /// Why a search did not come to its end.
@@ -69,37 +71,18 @@ pub trait Observer {
 
 impl Observer for () {}
 
-/// Calls `visit` with each thread that can take a step in a state and the state after it.
+/// Calls `visit` with each thread that can take a step in a state, the state after it, and the race that it showed.
 pub(crate) fn successors(
     system: &mut System<'_>,
     state: &[u32],
     after: &mut Vec<u32>,
-    mut visit: impl FnMut(usize, &[u32]),
+    mut visit: impl FnMut(usize, &[u32], Option<u32>),
 ) {
-    let threads = system.threads();
-    let Some(&memory) = state.get(threads) else { return };
-    for thread in 0..threads {
-        let Some(&local) = state.get(thread) else { return };
-        if system.is_twin(state, thread) {
-            continue;
+    for thread in 0..system.threads() {
+        if !system.is_twin(state, thread) && system.advance(state, thread, after) {
+            system.sort(after);
+            visit(thread, after, system.race.take());
         }
-        if !matches!(system.next(local), Next::Step | Next::Circle) {
-            continue;
-        }
-        let (local, memory) = system.step(local, memory);
-        after.clear();
-        after.extend_from_slice(state);
-        if let Some(slot) = after.get_mut(thread) {
-            *slot = local;
-        }
-        if let Some(slot) = after.get_mut(threads) {
-            *slot = memory;
-        }
-        if !matches!(system.next(local), Next::Step | Next::Circle | Next::Stopped) {
-            system.normalise(after);
-        }
-        system.sort(after);
-        visit(thread, after);
     }
 }
 
@@ -112,7 +95,7 @@ pub(crate) fn search(
 ) -> Search {
     loop {
         let search = attempt(system, limits, &mut holds, observer);
-        if !system.memory.broken {
+        if !system.is_broken() {
             return search;
         }
         // A word that seemed to be one thread's own is not: what was merged on that ground was merged wrongly.
@@ -138,12 +121,17 @@ fn attempt(
         results: Vec::new(),
         limit: None,
     };
+    let mut races: FxHashSet<u32> = FxHashSet::default();
     let first = system.initial();
     search.graph.insert(&first, NONE);
+    if let Some(number) = system.race.take() {
+        races.insert(number);
+        search.wrong.push((Wrong::Race { number, thread: usize::MAX }, 0));
+    }
     let mut judged: FxHashMap<u32, bool> = FxHashMap::default();
     let (mut state, mut after) = (Vec::new(), Vec::new());
     let mut at: StateId = 0;
-    while (at as usize) < search.graph.len() && !system.memory.broken {
+    while (at as usize) < search.graph.len() && !system.is_broken() {
         state.clear();
         state.extend_from_slice(search.graph.state(at));
         let (mut steps, mut stopped) = (0, None);
@@ -156,8 +144,11 @@ fn attempt(
             search.ends.push(at);
             note(&mut search.wrong, Wrong::Stopped(local), at);
         } else {
-            let Search { graph, transitions, goes_back, .. } = &mut search;
-            successors(system, &state, &mut after, |_, next| {
+            let Search { graph, transitions, goes_back, wrong, .. } = &mut search;
+            successors(system, &state, &mut after, |thread, next, race| {
+                if let Some(number) = race.filter(|&number| races.insert(number)) {
+                    wrong.push((Wrong::Race { number, thread }, at));
+                }
                 steps += 1;
                 *transitions += 1;
                 *goes_back |= graph.insert(next, at).0 <= at;

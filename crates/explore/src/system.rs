@@ -2,7 +2,7 @@
 //! worked out once.
 
 use rustc_hash::FxHashMap;
-use standstill_kernel_ir::{BarrierKind, FunctionId, Op, Program, Space, Symbol};
+use standstill_kernel_ir::{BarrierKind, FunctionId, Op, Order, Program, Scope, Space, Symbol};
 
 use crate::code::{Code, is_collective};
 use crate::intern::Interner;
@@ -10,6 +10,7 @@ use crate::interpret::{Context, Machine, Shared, Stop, Unknown};
 use crate::launch::{Launch, LaunchError};
 use crate::layout::Word;
 use crate::memory::Memory;
+use crate::order::{Event, NO_RACE, Orders};
 use crate::reductions::Reductions;
 use crate::thread::{Active, Local, Running, Status};
 
@@ -41,6 +42,14 @@ enum Symmetry {
     None,
 }
 
+/// What comes of a step of one thread: its state, memory, and what it did that matters for order.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Done {
+    pub(crate) local: u32,
+    memory: u32,
+    effect: u32,
+}
+
 /// A launch as a transition system. A state is one number for each thread and one for memory, last.
 pub(crate) struct System<'p> {
     pub(crate) launch: Launch,
@@ -57,7 +66,11 @@ pub(crate) struct System<'p> {
     locals: Interner<Local>,
     next: Vec<Next>,
     /// By number of thread state and memory: what comes of its step.
-    steps: FxHashMap<u64, (u32, u32)>,
+    steps: FxHashMap<u64, Done>,
+    /// Who is ordered after what, where races are looked for; then a state has a number for it before that of memory.
+    pub(crate) orders: Option<Orders>,
+    /// The first race that the steps since the last look have shown.
+    pub(crate) race: Option<u32>,
     unknown: Interner<Unknown>,
 }
 
@@ -66,6 +79,7 @@ impl<'p> System<'p> {
         program: &'p dyn Program,
         launch: Launch,
         reductions: Reductions,
+        races: bool,
     ) -> Result<System<'p>, LaunchError> {
         let threads = launch.threads()?;
         let codes = load(program, launch.kernel);
@@ -83,8 +97,9 @@ impl<'p> System<'p> {
             true => Symmetry::Grid,
         };
         let memory = Memory::new(&launch, shared.bytes, reductions.merge_own_accesses);
+        let block_threads = launch.block_threads();
         Ok(System {
-            per_block: launch.block_threads(),
+            per_block: block_threads,
             launch,
             program,
             codes,
@@ -97,13 +112,15 @@ impl<'p> System<'p> {
             locals: Interner::default(),
             next: Vec::new(),
             steps: FxHashMap::default(),
+            orders: races.then(|| Orders::new(block_threads)),
+            race: None,
             unknown: Interner::default(),
         })
     }
 
     /// Numbers of a state.
     pub(crate) fn width(&self) -> usize {
-        self.threads as usize + 1
+        self.threads as usize + 1 + usize::from(self.orders.is_some())
     }
 
     pub(crate) fn threads(&self) -> usize {
@@ -120,6 +137,15 @@ impl<'p> System<'p> {
         self.locals = Interner::default();
         self.next.clear();
         self.steps.clear();
+        self.race = None;
+        if let Some(orders) = &mut self.orders {
+            orders.restart();
+        }
+    }
+
+    /// Something was taken for unimportant that is not: the search must begin again.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.memory.broken || self.orders.as_ref().is_some_and(|orders| orders.broken)
     }
 
     pub(crate) fn local(&self, number: u32) -> Option<&Local> {
@@ -136,13 +162,16 @@ impl<'p> System<'p> {
 
     /// Bytes that thread states, contents and steps take.
     pub(crate) fn bytes(&self) -> usize {
-        self.memory.bytes() + self.locals.len() * 256 + self.steps.capacity() * 17
+        self.memory.bytes()
+            + self.locals.len() * 256
+            + self.steps.capacity() * 21
+            + self.orders.as_ref().map_or(0, Orders::bytes)
     }
 
     /// The first state.
     pub(crate) fn initial(&mut self) -> Vec<u32> {
         let mut contents = Vec::new();
-        let mut locals = Vec::new();
+        let (mut locals, mut effects) = (Vec::new(), Vec::new());
         for thread in 0..self.threads {
             let code = self.codes.get(self.launch.kernel.0 as usize).and_then(Option::as_ref);
             let function = code.map(|code| &code.function);
@@ -159,12 +188,20 @@ impl<'p> System<'p> {
                 block: if self.blocks_matter { thread / self.per_block } else { 0 },
                 started: self.reductions.merge_ends,
             };
-            let (local, after) = self.go_on(running, contents, |_| Ok(()));
+            let (local, after, effect) = self.go_on(running, contents, |_| Ok(()));
             locals.push(local);
+            effects.push(effect);
             contents = after;
         }
+        if self.orders.is_some() {
+            locals.push(0);
+        }
         locals.push(self.memory.number(contents));
+        for (effect, thread) in effects.into_iter().zip(0..) {
+            self.follow(&mut locals, thread, effect);
+        }
         self.normalise(&mut locals);
+        self.forget(&mut locals);
         self.sort(&mut locals);
         locals
     }
@@ -175,7 +212,7 @@ impl<'p> System<'p> {
         running: Running,
         contents: Vec<u64>,
         act: impl FnOnce(&mut Machine<'_, '_>) -> Result<(), Stop>,
-    ) -> (u32, Vec<u64>) {
+    ) -> (u32, Vec<u64>, u32) {
         let context = Context {
             codes: &self.codes,
             launch: &self.launch,
@@ -189,6 +226,8 @@ impl<'p> System<'p> {
             running,
             accesses: 0,
             seen: None,
+            merges_plain: self.reductions.merge_plain_accesses,
+            events: self.orders.is_some().then(Vec::new),
         };
         let stop = act(&mut machine).err().unwrap_or_else(|| machine.settle());
         let status = match stop {
@@ -204,12 +243,62 @@ impl<'p> System<'p> {
             Status::Traps | Status::Asserts | Status::Faults(_) | Status::Unknown(_) => Next::Stopped,
         };
         let state = machine.running.state(&self.codes, status);
-        let contents = machine.contents;
+        let (contents, events) = (machine.contents, machine.events);
+        let effect = match (&mut self.orders, events) {
+            (Some(orders), Some(events)) => orders.effect(events),
+            _ => 0,
+        };
         let (number, fresh) = self.locals.number(state);
         if fresh {
             self.next.push(next);
         }
-        (number, contents)
+        (number, contents, effect)
+    }
+
+    /// Follows in a state's order what a thread did.
+    pub(crate) fn follow(&mut self, state: &mut [u32], thread: usize, effect: u32) {
+        let at = self.threads();
+        if let (Some(orders), Some(slot)) = (&mut self.orders, state.get_mut(at)) {
+            let (order, race) = orders.after(*slot, thread as u8, effect);
+            *slot = order;
+            if race != NO_RACE {
+                self.race.get_or_insert(race);
+            }
+        }
+    }
+
+    /// Drops from a state's order what no thread that still runs can race with.
+    fn forget(&mut self, state: &mut [u32]) {
+        let at = self.threads();
+        let (threads, rest) = state.split_at_mut(at.min(state.len()));
+        let next = &self.next;
+        let lives = |&(&local, _): &(&u32, usize)| next.get(local as usize) != Some(&Next::Over);
+        if let (Some(orders), Some(slot)) = (&mut self.orders, rest.first_mut()) {
+            *slot = orders.forget(*slot, threads.iter().zip(0..).filter(lives).map(|(_, at)| at));
+        }
+    }
+
+    /// The state after the step of a thread, before threads are brought into one order; `false` when it can take none.
+    pub(crate) fn advance(&mut self, state: &[u32], thread: usize, after: &mut Vec<u32>) -> bool {
+        let (Some(&local), Some(&memory)) = (state.get(thread), state.last()) else { return false };
+        if !matches!(self.next(local), Next::Step | Next::Circle) {
+            return false;
+        }
+        let done = self.step(local, memory);
+        after.clear();
+        after.extend_from_slice(state);
+        if let Some(slot) = after.get_mut(thread) {
+            *slot = done.local;
+        }
+        if let Some(slot) = after.last_mut() {
+            *slot = done.memory;
+        }
+        self.follow(after, thread, done.effect);
+        if !matches!(self.next(done.local), Next::Step | Next::Circle | Next::Stopped) {
+            self.normalise(after);
+        }
+        self.forget(after);
+        true
     }
 
     /// Runs `act` on a thread and drops what comes of it.
@@ -232,6 +321,8 @@ impl<'p> System<'p> {
             running,
             accesses: 0,
             seen: None,
+            merges_plain: false,
+            events: None,
         })
     }
 
@@ -240,7 +331,7 @@ impl<'p> System<'p> {
     }
 
     /// What comes of the step of a thread in a state, and the memory after it.
-    pub(crate) fn step(&mut self, local: u32, memory: u32) -> (u32, u32) {
+    fn step(&mut self, local: u32, memory: u32) -> Done {
         let key = u64::from(local) << 32 | u64::from(memory);
         if let Some(&known) = self.steps.get(&key) {
             return known;
@@ -250,8 +341,8 @@ impl<'p> System<'p> {
         known
     }
 
-    fn work_out(&mut self, local: u32, memory: u32) -> (u32, u32) {
-        let Some(state) = self.locals.get(local).cloned() else { return (local, memory) };
+    fn work_out(&mut self, local: u32, memory: u32) -> Done {
+        let Some(state) = self.locals.get(local).cloned() else { return Done { local, memory, effect: 0 } };
         // These steps change nothing but who has taken one.
         let (status, next) = match state.status {
             Status::Ends => (Status::Ended, Next::Over),
@@ -264,12 +355,12 @@ impl<'p> System<'p> {
             if fresh {
                 self.next.push(next);
             }
-            return (number, memory);
+            return Done { local: number, memory, effect: 0 };
         }
         let contents = self.memory.contents(memory);
         let mut running = state.run(&self.codes);
         running.started = true;
-        let (number, contents) = self.go_on(running, contents, |machine| {
+        let (number, contents, effect) = self.go_on(running, contents, |machine| {
             let Some((function, &instruction)) = machine.instruction() else { return Ok(()) };
             match instruction.op {
                 Op::Load(access) | Op::Store(access) | Op::Atomic { access, .. } => {
@@ -282,13 +373,16 @@ impl<'p> System<'p> {
                     let word = machine.memory.barrier_word(machine.running.block, id as u32);
                     let arrived = machine.memory.read(&machine.contents, word) + 1;
                     machine.memory.write(&mut machine.contents, word, arrived);
+                    if let Some(events) = &mut machine.events {
+                        events.push(at_barrier(word, Order::Release));
+                    }
                 }
                 _ => {}
             }
             machine.pass();
             Ok(())
         });
-        (number, self.memory.number(contents))
+        Done { local: number, memory: self.memory.number(contents), effect }
     }
 
     /// Brings threads that can be exchanged into one order.
@@ -311,6 +405,13 @@ impl<'p> System<'p> {
             Symmetry::None => false,
         }
     }
+}
+
+/// What an arrival at a barrier that does not wait hands on, and who waits takes up.
+pub(crate) fn at_barrier(word: usize, order: Order) -> Event {
+    let (word, scope) = (word as u32, Scope::Cta);
+    let releases = order == Order::Release;
+    Event::Access { word, bytes: 0, reads: true, writes: releases, order, scope, site: (0, 0) }
 }
 
 /// What stands before a thread that is not alone with its next operation.

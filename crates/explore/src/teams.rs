@@ -1,10 +1,10 @@
 //! Barriers and warp operations: who has come, and what they get when all have.
 
 use standstill_kernel_ir::evaluate::warp;
-use standstill_kernel_ir::{BarrierReduction, Op};
+use standstill_kernel_ir::{BarrierReduction, Op, Order};
 
 use crate::interpret::{Machine, Stop};
-use crate::system::{Next, System};
+use crate::system::{Next, System, at_barrier};
 
 impl System<'_> {
     /// Lets through the barriers and warp operations that are complete; nobody can prevent it or see it happen
@@ -88,6 +88,14 @@ impl System<'_> {
         if let (Next::Barrier { id, count: Some(_), .. }, Some(&first)) = (next, team.first()) {
             let word = self.memory.barrier_word(self.block_of(first), id);
             self.memory.write(&mut contents, word, 0);
+            if let Some(orders) = &mut self.orders {
+                let takes_up = orders.effect(vec![at_barrier(word, Order::Acquire)]);
+                team.iter().for_each(|&thread| self.follow(state, thread, takes_up));
+            }
+        }
+        let at = self.threads();
+        if let (Some(orders), Some(slot)) = (&mut self.orders, state.get_mut(at)) {
+            *slot = orders.meet(*slot, team);
         }
         let predicates = team.iter().map(|&thread| match state.get(thread).map(|&local| self.next(local)) {
             Some(Next::Barrier { predicate, .. }) => u64::from(predicate),
@@ -102,7 +110,7 @@ impl System<'_> {
                 continue;
             };
             let lane = (thread as u32 % self.per_block) % 32;
-            let (local, after) = self.go_on(running, contents, |machine| {
+            let (local, after, effect) = self.go_on(running, contents, |machine| {
                 give_result(machine, &values, lane, holding, team.len() as u64)?;
                 machine.pass();
                 Ok(())
@@ -111,6 +119,7 @@ impl System<'_> {
             if let Some(slot) = state.get_mut(thread) {
                 *slot = local;
             }
+            self.follow(state, thread, effect);
         }
         let memory = self.memory.number(contents);
         if let Some(slot) = state.last_mut() {

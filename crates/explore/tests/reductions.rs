@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use standstill_explore::{
     Argument, FailureKind, Fairness, Launch, Limits, NAMED, Options, Outcome, Policy, ProgressGraph,
-    Property, Reduction, Reductions, Scheduler, explore,
+    Property, Races, Reduction, Reductions, Scheduler, explore,
 };
 use standstill_kernel_ir::Program as _;
 use standstill_ptx::Lowering;
@@ -29,7 +29,7 @@ fn outcome(program: &str, reductions: Reductions) -> (Outcome, bool) {
     let module = standstill_ptx::parse(&ptx);
     let lowering = Lowering::new(&module);
     let launch = launch(&lowering, threads, locations);
-    let options = Options { reductions, ..Options::default() };
+    let options = Options { reductions, without_races: true, ..Options::default() };
     let outcome = explore(&lowering, &launch, &options, &mut ()).unwrap();
     let graph = ProgressGraph::build(&lowering, &launch, Limits::default(), &mut ()).unwrap();
     (outcome, graph.ends(Scheduler::between_blocks(Policy::Fair, Fairness::Strong)))
@@ -57,7 +57,7 @@ impl Random {
 }
 
 /// A random program of two or three threads, some of them alike, that may trap and that may never end.
-fn program(seed: u64) -> String {
+fn program(seed: u64, plain: bool) -> String {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let thread = |random: &mut Random| {
         let length = 1 + random.below(4);
@@ -67,7 +67,9 @@ fn program(seed: u64) -> String {
                 at if at < length => at.to_string(),
                 _ => "END".to_owned(),
             };
-            match random.below(5) {
+            match random.below(if plain { 8 } else { 5 }) {
+                7 => "plain_add(2)".to_owned(),
+                5 | 6 => format!("plain_store(2,{value})"),
                 4 => format!("check_trap({location},{value})"),
                 0 => format!("atomic_store({location},{value})"),
                 1 => format!("atomic_exch_branch({location},{value},{},{target})", 1 - value),
@@ -104,14 +106,18 @@ fn every_reduction_keeps_what_the_table_says() {
     for property in [Property::Errors, Property::Results, Property::Hopelessness] {
         for reduction in Reduction::ALL {
             assert!(reduction.keeps(property), "{reduction:?} {property:?}");
+            if reduction == Reduction::MergePlainAccesses {
+                continue;
+            }
             let reductions = Reductions {
+                merge_plain_accesses: false,
                 merge_own_accesses: reduction == Reduction::MergeOwnAccesses,
                 merge_ends: reduction == Reduction::MergeEnds,
                 symmetry: reduction == Reduction::Symmetry,
             };
             let mut fewer = 0;
             for seed in 0..PROGRAMS {
-                let program = program(seed);
+                let program = program(seed, false);
                 let (plain, ends) = outcome(&program, Reductions::NONE);
                 let (reduced, _) = outcome(&program, reductions);
                 assert_eq!(answer(property, &plain), answer(property, &reduced), "{reduction:?}: {program}");
@@ -122,6 +128,41 @@ fn every_reduction_keeps_what_the_table_says() {
             assert!(fewer > PROGRAMS / 20, "{reduction:?} reduces nothing");
         }
     }
+}
+
+#[test]
+fn plain_accesses_may_be_merged_where_there_is_no_race() {
+    let (mut free, mut racing, mut fewer) = (0, 0, 0);
+    for seed in 0..PROGRAMS * 4 {
+        let program = program(seed, true);
+        if !program.contains("plain") {
+            continue;
+        }
+        let (ptx, threads, locations) = translate::translate(&program).unwrap();
+        let module = standstill_ptx::parse(&ptx);
+        let lowering = Lowering::new(&module);
+        let launch = launch(&lowering, threads, locations);
+        // A counter may grow for ever.
+        let limits = Limits { states: 200, ..Limits::default() };
+        let options = Options { limits, ..Options::default() };
+        let merged = explore(&lowering, &launch, &options, &mut ()).unwrap();
+        if merged.limit.is_some() {
+            continue;
+        }
+        if merged.races != Races::None {
+            racing += 1;
+            continue;
+        }
+        let options = Options { reductions: Reductions::NONE, without_races: true, ..Options::default() };
+        let whole = explore(&lowering, &launch, &options, &mut ()).unwrap();
+        assert_eq!(whole.limit, None, "{program}");
+        for property in [Property::Errors, Property::Results, Property::Hopelessness] {
+            assert_eq!(answer(property, &whole), answer(property, &merged), "{property:?}: {program}");
+        }
+        free += 1;
+        fewer += u64::from(merged.states < whole.states);
+    }
+    assert!(free > 50 && racing > 50 && fewer > 50, "{free} without races, {racing} with, {fewer} reduced");
 }
 
 #[test]

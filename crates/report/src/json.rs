@@ -33,6 +33,7 @@ struct Explored<'a> {
     complete: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<&'a str>,
+    races: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<&'a str>,
     /// Whether every execution ends, by scheduler.
@@ -188,6 +189,7 @@ fn document(report: &Report) -> Document<'_> {
             results: explored.results,
             complete: explored.limit.is_none(),
             limit: explored.limit.as_deref(),
+            races: &explored.races,
             progress: explored.progress.as_deref(),
             schedulers: explored
                 .schedulers

@@ -62,6 +62,8 @@ pub struct Explored {
     pub results: u64,
     /// Why not all states were looked at.
     pub limit: Option<String>,
+    /// Whether any execution has a race, in words.
+    pub races: String,
     /// Whether the launch ends in every execution under what CUDA promises, in words.
     pub progress: Option<String>,
     /// The same for named schedulers.

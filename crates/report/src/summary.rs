@@ -63,6 +63,7 @@ fn search(explored: &Explored) -> String {
             results => format!("{results} different results"),
         }
     );
+    let _ = writeln!(text, "{}", explored.races);
     if let Some(progress) = &explored.progress {
         let _ = writeln!(text, "forward progress: {progress}");
     }

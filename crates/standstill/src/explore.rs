@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use standstill_explore::{
-    Argument, Expectation, Launch, Limits, Options, Outcome, explore as search, findings,
+    Argument, Expectation, Launch, Limits, Options, Outcome, Races, explore as search, findings,
 };
 use standstill_findings::Coverage;
 use standstill_kernel_ir::{Function, FunctionKind, Program};
@@ -23,6 +23,7 @@ use crate::exit::{self, NOT_DECIDED};
 use crate::input::{self, Loaded, PtxText};
 use crate::launch::names_kernel;
 use crate::output;
+use crate::run::Switch;
 use argument::{ParameterArgument, Size};
 use progress::Progress;
 
@@ -66,6 +67,9 @@ pub(crate) struct ExploreArgs {
     /// Give up beyond so much memory: 512M, 4G
     #[arg(long, value_name = "SIZE", value_parser = argument::parse_size, default_value = "4G")]
     memory: Size,
+    /// Look for races
+    #[arg(long, value_enum, default_value_t = Switch::On)]
+    races: Switch,
     /// Do not ask under which schedulers the launch ends
     #[arg(long)]
     no_schedulers: bool,
@@ -197,6 +201,7 @@ fn explore_kernel(
         limits,
         expect,
         schedulers: (!arguments.no_schedulers).then_some(few),
+        without_races: arguments.races == Switch::Off,
         ..Options::default()
     };
     let mut progress = Progress::new(arguments.output.quiet);
@@ -267,6 +272,11 @@ fn explored(outcome: &Outcome, launch: &Launch) -> Explored {
         steps: outcome.steps,
         results: outcome.results as u64,
         limit,
+        races: match &outcome.races {
+            Races::None => "no execution has a race".to_owned(),
+            Races::Some => "some executions have a race".to_owned(),
+            Races::Unknown(why) => format!("races are not known: {why}"),
+        },
         ..Explored::default()
     };
     match &outcome.verdicts {

@@ -29,8 +29,9 @@ pub(crate) use gpu::explain;
 use host::{HostReport, host_section};
 use record::{Recorded, Recording};
 pub(crate) use report::{keep_dumps, progress};
+pub(crate) use software::Switch;
+use software::keep_traces;
 use software::merge::name_files;
-use software::{Switch, keep_traces};
 
 /// The watchdog ended the program.
 const STOPPED: u8 = 124;

@@ -1,0 +1,467 @@
+//! Happens-before as part of a state: for each access that could still race, who is ordered after it.
+//!
+//! A state with the same threads and the same memory can be reached with more or with less order. What counts for races
+//! to come is, for each last access of a piece of memory, which threads know of it. Knowledge is handed on as PTX's memory
+//! consistency model says («Causality Order»): by a release and an acquire of the same location, by a fence before a relaxed write and
+//! a fence behind a relaxed read, by barriers; within a block where a scope reaches no farther. Beside threads, locations know:
+//! what the last write to them published.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use standstill_kernel_ir::{Order, Scope};
+
+use crate::intern::Interner;
+use crate::knowers::Knowers;
+
+/// What a thread knows now; what it knew at its last fence of the block, and of the whole card; what it has read of its own block and
+/// of others without acquiring it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Now,
+    FencedBlock,
+    FencedCard,
+    ReadOwnBlock,
+    ReadOthers,
+}
+
+/// The most threads that order can be followed for.
+pub(crate) const MOST_THREADS: usize = 32;
+
+/// Bits of locations come behind those of threads.
+const FIRST_LOCATION: usize = MOST_THREADS * 5;
+
+/// Where an instruction stands: function and instruction.
+pub(crate) type Site = (u32, u32);
+
+/// What a step does that matters for order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Event {
+    /// An access of memory that others can see; of no bytes for one that only hands order on.
+    Access { word: u32, bytes: u8, reads: bool, writes: bool, order: Order, scope: Scope, site: Site },
+    /// A fence.
+    Fence { wide: bool, acquires: bool, releases: bool },
+}
+
+/// An access that could still race, and who is ordered after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Mark {
+    word: u32,
+    /// Its bytes of the word.
+    bytes: u8,
+    thread: u8,
+    writes: bool,
+    /// It is an atomic, relaxed or stronger access, which does not race with others of the kind.
+    strong: bool,
+    site: Site,
+    known: Knowers,
+}
+
+/// Two accesses without order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Race {
+    pub(crate) word: u32,
+    /// The bytes of the word that both touch.
+    pub(crate) bytes: u8,
+    pub(crate) first: Touch,
+    pub(crate) second: Touch,
+}
+
+/// One access of a race.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Touch {
+    pub(crate) thread: u8,
+    pub(crate) writes: bool,
+    pub(crate) strong: bool,
+    pub(crate) site: Site,
+}
+
+/// All orders that states were seen with, and what becomes of each.
+#[derive(Default)]
+pub(crate) struct Orders {
+    marks: Interner<Vec<Mark>>,
+    effects: Interner<Vec<Event>>,
+    after: FxHashMap<(u32, u8, u32), (u32, u32)>,
+    races: Interner<Race>,
+    /// Bits of what a location publishes: by word, first byte, block, and whether beyond the block.
+    locations: FxHashMap<(u32, u32, bool), u32>,
+    /// More locations than there are bits.
+    pub(crate) overflow: bool,
+    /// Words with plain accesses: only there an atomic access can race.
+    plain: FxHashSet<u32>,
+    strong: FxHashSet<u32>,
+    /// A word that had only atomic accesses, which were not kept, has a plain one: the search must begin again.
+    pub(crate) broken: bool,
+    kept: FxHashMap<(u32, Knowers), u32>,
+    per_block: u32,
+}
+
+/// No race.
+pub(crate) const NO_RACE: u32 = u32::MAX;
+
+impl Orders {
+    pub(crate) fn new(per_block: u32) -> Orders {
+        let mut orders = Orders { per_block: per_block.max(1), ..Orders::default() };
+        // Number 0 is nothing to be ordered, and no effect.
+        orders.marks.number(Vec::new());
+        orders.effects.number(Vec::new());
+        orders
+    }
+
+    pub(crate) fn restart(&mut self) {
+        let plain = std::mem::take(&mut self.plain);
+        *self = Orders { plain, ..Orders::new(self.per_block) };
+    }
+
+    pub(crate) fn effect(&mut self, events: Vec<Event>) -> u32 {
+        self.effects.number(events).0
+    }
+
+    pub(crate) fn race(&self, number: u32) -> Option<Race> {
+        self.races.get(number).map(|race| **race)
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.marks.len() * 256 + self.after.capacity() * 24
+    }
+
+    /// The order after what a thread did, and the race that it showed.
+    pub(crate) fn after(&mut self, order: u32, thread: u8, effect: u32) -> (u32, u32) {
+        if effect == 0 {
+            return (order, NO_RACE);
+        }
+        let key = (order, thread, effect);
+        if let Some(&known) = self.after.get(&key) {
+            return known;
+        }
+        let mut marks = self.marks.get(order).map_or(Vec::new(), |marks| (**marks).clone());
+        let events = self.effects.get(effect).cloned();
+        let mut race = NO_RACE;
+        for event in events.iter().flat_map(|events| &**events) {
+            if let Some(found) = self.apply(&mut marks, thread, *event)
+                && race == NO_RACE
+            {
+                race = self.races.number(found).0;
+            }
+        }
+        let known = (self.number(marks), race);
+        self.after.insert(key, known);
+        known
+    }
+
+    /// The order after these threads met, when of all threads only the live ones can race any more.
+    pub(crate) fn meet(&mut self, order: u32, team: &[usize]) -> u32 {
+        let mut marks = self.marks.get(order).map_or(Vec::new(), |marks| (**marks).clone());
+        let now = team.iter().fold(Knowers::NONE, |bits, &thread| bits | part(Part::Now, thread));
+        let read = team.iter().fold(Knowers::NONE, |bits, &thread| bits | part(Part::ReadOwnBlock, thread));
+        for mark in &mut marks {
+            if mark.known.meets(now | read) {
+                mark.known |= now;
+            }
+        }
+        self.number(marks)
+    }
+
+    /// The order without what nobody who still runs can race with.
+    pub(crate) fn forget(&mut self, order: u32, live: impl Iterator<Item = usize>) -> u32 {
+        if order == 0 {
+            return 0;
+        }
+        let now = live.fold(Knowers::NONE, |bits, thread| bits | part(Part::Now, thread));
+        if let Some(&known) = self.kept.get(&(order, now)) {
+            return known;
+        }
+        let mut marks = self.marks.get(order).map_or(Vec::new(), |marks| (**marks).clone());
+        marks.retain(|mark| !mark.known.holds(now));
+        let known = self.number(marks);
+        self.kept.insert((order, now), known);
+        known
+    }
+
+    fn number(&mut self, mut marks: Vec<Mark>) -> u32 {
+        marks.sort_unstable_by_key(|mark| {
+            (mark.word, mark.bytes, mark.thread, mark.writes, mark.strong, mark.site)
+        });
+        self.marks.number(marks).0
+    }
+
+    /// The bit of what a location publishes for a block, or beyond it.
+    fn location(&mut self, place: u32, block: u32, wide: bool) -> Knowers {
+        let next = self.locations.len() as u32;
+        let number = *self.locations.entry((place, block, wide)).or_insert(next) as usize;
+        let bit = FIRST_LOCATION + number;
+        self.overflow |= bit >= Knowers::MOST;
+        Knowers::one(bit)
+    }
+
+    /// All bits of a location: those of the thread's own block, those of others beyond their blocks, and all.
+    fn published(&self, place: u32, block: u32) -> (Knowers, Knowers, Knowers) {
+        let (mut own, mut others, mut all) = (Knowers::NONE, Knowers::NONE, Knowers::NONE);
+        for (&(there, of, wide), &number) in &self.locations {
+            if there != place {
+                continue;
+            }
+            let bit = Knowers::one(FIRST_LOCATION + number as usize);
+            all |= bit;
+            if of == block {
+                own |= bit;
+            } else if wide {
+                others |= bit;
+            }
+        }
+        (own, others, all)
+    }
+
+    fn apply(&mut self, marks: &mut Vec<Mark>, thread: u8, event: Event) -> Option<Race> {
+        let me = usize::from(thread);
+        let block = u32::from(thread) / self.per_block;
+        match event {
+            Event::Fence { wide, acquires, releases } => {
+                let pending = part(Part::ReadOwnBlock, me)
+                    | if wide { part(Part::ReadOthers, me) } else { Knowers::NONE };
+                for mark in marks {
+                    if acquires && mark.known.meets(pending) {
+                        mark.known |= part(Part::Now, me);
+                    }
+                    if releases && mark.known.meets(part(Part::Now, me)) {
+                        mark.known |= part(Part::FencedBlock, me)
+                            | if wide { part(Part::FencedCard, me) } else { Knowers::NONE };
+                    }
+                }
+                None
+            }
+            Event::Access { word, bytes, reads, writes, order, scope, site } => {
+                let strong = order != Order::Weak;
+                let race = meets(marks, thread, word, bytes, writes, strong).map(|mark| Race {
+                    word,
+                    bytes: mark.bytes & bytes,
+                    first: Touch {
+                        thread: mark.thread,
+                        writes: mark.writes,
+                        strong: mark.strong,
+                        site: mark.site,
+                    },
+                    second: Touch { thread, writes, strong, site },
+                });
+                if strong {
+                    // Pieces of one word are locations of their own.
+                    let place = word * 8 + bytes.trailing_zeros().min(7);
+                    let wide = scope >= Scope::Gpu || order == Order::Volatile || order == Order::Mmio;
+                    if reads {
+                        self.acquire(marks, me, block, place, order, wide);
+                    }
+                    if writes {
+                        self.release(marks, me, block, place, order, wide, reads);
+                    }
+                }
+                if strong {
+                    self.strong.insert(word);
+                } else if self.plain.insert(word) && self.strong.contains(&word) {
+                    self.broken = true;
+                }
+                if self.plain.contains(&word) {
+                    let known = part(Part::Now, me);
+                    record(marks, Mark { word, bytes, thread, writes, strong, site, known });
+                }
+                race
+            }
+        }
+    }
+
+    fn acquire(&mut self, marks: &mut [Mark], me: usize, block: u32, place: u32, order: Order, wide: bool) {
+        let (own, others, _) = self.published(place, block);
+        let acquires =
+            matches!(order, Order::Acquire | Order::AcquireRelease | Order::SequentiallyConsistent);
+        for mark in marks {
+            if mark.known.meets(own) {
+                mark.known |= part(if acquires { Part::Now } else { Part::ReadOwnBlock }, me);
+            }
+            if wide && mark.known.meets(others) {
+                mark.known |= part(if acquires { Part::Now } else { Part::ReadOthers }, me);
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "they are what PTX says of a write")]
+    fn release(
+        &mut self,
+        marks: &mut [Mark],
+        me: usize,
+        block: u32,
+        place: u32,
+        order: Order,
+        wide: bool,
+        adds: bool,
+    ) {
+        let releases =
+            matches!(order, Order::Release | Order::AcquireRelease | Order::SequentiallyConsistent);
+        let (to_block, to_card) = (self.location(place, block, false), self.location(place, block, true));
+        let (_, _, all) = self.published(place, block);
+        let (in_block, in_card) = if releases {
+            (part(Part::Now, me), part(Part::Now, me))
+        } else {
+            (part(Part::FencedBlock, me) | part(Part::FencedCard, me), part(Part::FencedCard, me))
+        };
+        for mark in marks {
+            // A read-modify-write goes on with what the write before it published.
+            if !adds {
+                mark.known.remove(all);
+            }
+            if mark.known.meets(in_block) {
+                mark.known |= to_block;
+            }
+            if wide && mark.known.meets(in_card) {
+                mark.known |= to_card;
+            }
+        }
+    }
+}
+
+fn part(part: Part, thread: usize) -> Knowers {
+    Knowers::one(part as usize * MOST_THREADS + thread.min(MOST_THREADS - 1))
+}
+
+/// The first mark that an access races with.
+fn meets(marks: &[Mark], thread: u8, word: u32, bytes: u8, writes: bool, strong: bool) -> Option<Mark> {
+    let now = part(Part::Now, usize::from(thread));
+    let races = |mark: &&Mark| {
+        mark.word == word
+            && mark.bytes & bytes != 0
+            && mark.thread != thread
+            && (mark.writes || writes)
+            && !(mark.strong && strong)
+            && !mark.known.meets(now)
+    };
+    marks.iter().find(races).copied()
+}
+
+/// Puts an access among the marks: a plain write stands for all accesses of its bytes before it.
+fn record(marks: &mut Vec<Mark>, mark: Mark) {
+    for old in marks.iter_mut().filter(|old| old.word == mark.word && old.bytes & mark.bytes != 0) {
+        let replaced = mark.writes && !mark.strong
+            || old.thread == mark.thread && old.writes == mark.writes && old.strong == mark.strong;
+        if replaced {
+            old.bytes &= !mark.bytes;
+        }
+    }
+    marks.retain(|old| old.bytes != 0);
+    marks.push(mark);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const X: u32 = 0;
+    const FLAG: u32 = 1;
+
+    fn access(word: u32, writes: bool, order: Order, scope: Scope) -> Event {
+        Event::Access { word, bytes: 15, reads: !writes, writes, order, scope, site: (0, word) }
+    }
+
+    fn fence(wide: bool) -> Event {
+        Event::Fence { wide, acquires: true, releases: true }
+    }
+
+    /// Runs events of threads, one thread in each block unless `per_block` says otherwise; gives the number of races.
+    #[track_caller]
+    fn check(per_block: u32, events: &[(u8, Event)], races: usize) {
+        let mut orders = Orders::new(per_block);
+        let (mut order, mut found) = (0, 0);
+        for &(thread, event) in events {
+            let effect = orders.effect(vec![event]);
+            let (next, race) = orders.after(order, thread, effect);
+            order = next;
+            found += usize::from(race != NO_RACE);
+        }
+        assert_eq!(found, races, "{events:?}");
+    }
+
+    #[test]
+    fn order_is_handed_on_by_releases_and_acquires() {
+        use Order::{Acquire, Relaxed, Release, Weak};
+        let write = access(X, true, Weak, Scope::Gpu);
+        let read = access(X, false, Weak, Scope::Gpu);
+        let set = |order, scope| access(FLAG, true, order, scope);
+        let get = |order, scope| access(FLAG, false, order, scope);
+        let gpu = Scope::Gpu;
+        check(1, &[(0, write), (1, read)], 1);
+        check(1, &[(0, write), (0, set(Release, gpu)), (1, get(Acquire, gpu)), (1, read)], 0);
+        check(1, &[(0, write), (0, set(Relaxed, gpu)), (1, get(Acquire, gpu)), (1, read)], 1);
+        check(1, &[(0, write), (0, set(Release, gpu)), (1, get(Relaxed, gpu)), (1, read)], 1);
+        let fenced = [
+            (0, write),
+            (0, fence(true)),
+            (0, set(Relaxed, gpu)),
+            (1, get(Relaxed, gpu)),
+            (1, fence(true)),
+            (1, read),
+        ];
+        check(1, &fenced, 0);
+        // What was read before the write need not be known to a later reader, but to a later writer.
+        check(1, &[(0, read), (1, write)], 1);
+        check(1, &[(0, read), (0, set(Release, gpu)), (1, get(Acquire, gpu)), (1, write)], 0);
+        // A release sequence: a read-modify-write in between hands on.
+        let bump = Event::Access {
+            word: FLAG,
+            bytes: 15,
+            reads: true,
+            writes: true,
+            order: Relaxed,
+            scope: gpu,
+            site: (0, 9),
+        };
+        check(1, &[(0, write), (0, set(Release, gpu)), (2, bump), (1, get(Acquire, gpu)), (1, read)], 0);
+        // A plain relaxed write in between does not.
+        check(
+            1,
+            &[(0, write), (0, set(Release, gpu)), (2, set(Relaxed, gpu)), (1, get(Acquire, gpu)), (1, read)],
+            1,
+        );
+    }
+
+    #[test]
+    fn scopes_reach_as_far_as_they_say() {
+        use Order::{Acquire, Release, Weak};
+        let write = access(X, true, Weak, Scope::Gpu);
+        let read = access(X, false, Weak, Scope::Gpu);
+        let narrow = [
+            (0, write),
+            (0, access(FLAG, true, Release, Scope::Cta)),
+            (1, access(FLAG, false, Acquire, Scope::Cta)),
+            (1, read),
+        ];
+        check(1, &narrow, 1);
+        check(2, &narrow, 0);
+        let one_narrow = [
+            (0, write),
+            (0, access(FLAG, true, Release, Scope::Gpu)),
+            (1, access(FLAG, false, Acquire, Scope::Cta)),
+            (1, read),
+        ];
+        check(1, &one_narrow, 1);
+        let fences = |wide| {
+            [
+                (0, write),
+                (0, fence(wide)),
+                (0, access(FLAG, true, Order::Relaxed, Scope::Gpu)),
+                (1, access(FLAG, false, Order::Relaxed, Scope::Gpu)),
+                (1, fence(wide)),
+                (1, read),
+            ]
+        };
+        check(1, &fences(false), 1);
+        check(1, &fences(true), 0);
+        check(2, &fences(false), 0);
+    }
+
+    #[test]
+    fn threads_that_meet_know_of_each_other() {
+        let mut orders = Orders::new(2);
+        let write = orders.effect(vec![access(X, true, Order::Weak, Scope::Cta)]);
+        let (order, _) = orders.after(0, 0, write);
+        let met = orders.meet(order, &[0, 1]);
+        assert_eq!(orders.after(met, 1, write).1, NO_RACE);
+        assert_ne!(orders.after(order, 1, write).1, NO_RACE);
+        assert_eq!(orders.forget(met, [0, 1].into_iter()), 0);
+        assert_ne!(orders.forget(order, [0, 1].into_iter()), 0);
+    }
+}
