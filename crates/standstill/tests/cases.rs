@@ -33,7 +33,19 @@ fn every_case_is_judged_as_its_header_says() {
 fn judge(case: &Case, compiler: &Compiler, version: &str) -> Result<(), String> {
     let wrong = |what: String| format!("{}: {what}", case.name);
     let (folder, stem) = compile(case, compiler, version).map_err(wrong)?;
-    compare(case, &run(case, &folder, &stem).map_err(wrong)?, &stem)
+    compare(case, &run(case, &folder, &stem).map_err(wrong)?, &stem)?;
+    if case.is_bug { Ok(()) } else { judge_without_source(case, &folder, &stem) }
+}
+
+/// A right program must raise nothing either where its source cannot be read.
+fn judge_without_source(case: &Case, folder: &Path, stem: &str) -> Result<(), String> {
+    let text = std::fs::read_to_string(folder.join(format!("{stem}.ptx"))).unwrap();
+    let gone = format!("{stem}_gone");
+    let part = folder.join(format!("{gone}.part{}", std::process::id()));
+    std::fs::write(&part, text.replace(stem, &gone)).unwrap();
+    std::fs::rename(&part, folder.join(format!("{gone}.ptx"))).unwrap();
+    let wrong = |what: String| format!("{} without its source: {what}", case.name);
+    compare(case, &run(case, folder, &gone).map_err(wrong)?, &gone).map_err(wrong)
 }
 
 /// Compiles the case, once for its content, flags and compiler; gives its folder and name.

@@ -68,13 +68,13 @@ impl Lanes {
     /// Says how a fault between the lanes is known. `as_written`: whether the source, too, has the release behind
     /// the loop; `None` where it cannot be read.
     pub(super) fn judge(&self, finding: &mut Finding, as_written: Option<bool>) {
-        let (reason, severity) = if self.undecided {
-            ("more than one lane of a warp may come to the lock", Severity::Warning)
-        } else if as_written.is_none() {
+        let (reason, severity) = if as_written.is_none() {
             (
                 "the source cannot be read, and a compiler may have moved the release out of the loop",
                 Severity::Note,
             )
+        } else if self.undecided {
+            ("more than one lane of a warp may come to the lock", Severity::Warning)
         } else {
             return;
         };
