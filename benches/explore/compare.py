@@ -5,8 +5,8 @@ usage: python3 benches/explore/compare.py [--most N] [--additions K] [--runs R]
 
 Needs target/release/examples/explore_ptx (`cargo build --release -p standstill-explore --example explore_ptx`), nvcc, gcc and
 Debian's spin; a peer that is missing is left out. Both programs run alone, on one core, and the verifier of SPIN is
-compiled beforehand with -O2 -DSAFETY (its partial-order reduction is on). `plain` is this search without its
-reductions, for states per second.
+compiled beforehand with -O2 -DSAFETY (its partial-order reduction is on). `with races` is what the command does; SPIN does not look
+for races, so beside it stands the search alone, and `plain`, the search without its reductions, for states per second.
 """
 import argparse
 import os
@@ -60,14 +60,16 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         ptx = os.path.join(folder, "kernels.ptx")
         subprocess.run(["nvcc", "-ptx", "-arch=sm_90", "-o", ptx, os.path.join(HERE, "kernels.cu")], check=True)
-        print(f"{'':18}{'ours s':>10}{'states':>10}{'plain s':>10}{'states':>10}{'M/s':>7}{'B/state':>9}{'SPIN s':>10}{'states':>12}{'M/s':>7}")
+        print(f"{'':18}{'with races':>11}{'alone s':>10}{'states':>10}{'plain s':>10}{'states':>10}{'M/s':>7}{'B/state':>9}{'SPIN s':>10}{'states':>12}{'M/s':>7}")
         for model, buffers in ARGUMENTS.items():
             for threads in range(2, options.most + 1):
                 expect = f"p{len(buffers) - 1} == {threads * options.additions}"
                 command = [options.ours, ptx, model, str(threads), "1", expect, *buffers, str(options.additions)]
-                reduced = sorted(ours(command) for _ in range(options.runs))[options.runs // 2]
-                plain = sorted(ours(command, NO_REDUCTIONS="1") for _ in range(options.runs))[options.runs // 2]
-                line = f"{model} N={threads} K={options.additions:<6}{reduced[0]:>10.4f}{reduced[1]:>10}"
+                median = lambda **how: sorted(ours(command, **how) for _ in range(options.runs))[options.runs // 2]
+                whole, reduced = median(), median(NO_RACES="1")
+                plain = median(NO_RACES="1", NO_REDUCTIONS="1")
+                name = f"{model} N={threads} K={options.additions}"
+                line = f"{name:18}{whole[0]:>11.4f}{reduced[0]:>10.4f}{reduced[1]:>10}"
                 line += f"{plain[0]:>10.3f}{plain[1]:>10}{plain[1] / max(plain[0], 1e-6) / 1e6:>7.2f}{plain[2]:>9}"
                 peer = spin(folder, model, threads, options.additions, options.limit) if shutil.which("spin") else None
                 if peer:

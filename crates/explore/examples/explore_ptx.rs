@@ -1,5 +1,6 @@
 //! Explores a kernel of a PTX file: `explore_ptx FILE KERNEL BLOCKS THREADS EXPECTATION ARGUMENT...`; an argument is a number, or
-//! `@` and numbers for a buffer of integers.
+//! `@` and numbers for a buffer of integers. With NO_REDUCTIONS and NO_RACES in the environment it does without; with SCHEDULERS it asks
+//! about them.
 #![allow(clippy::print_stdout, reason = "a program of its own")]
 
 use standstill_explore::{Argument, Expectation, Launch, Limits, Options, Reductions, explore};
@@ -34,12 +35,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let reductions =
         if std::env::var_os("NO_REDUCTIONS").is_some() { Reductions::NONE } else { Reductions::default() };
     let begun = std::time::Instant::now();
-    let outcome = explore(
-        &lowering,
-        &launch,
-        &Options { expect, schedulers, reductions, ..Options::default() },
-        &mut (),
-    )?;
+    let without_races = std::env::var_os("NO_RACES").is_some();
+    let options = Options { expect, schedulers, reductions, without_races, ..Options::default() };
+    let outcome = explore(&lowering, &launch, &options, &mut ())?;
     let seconds = begun.elapsed().as_secs_f64();
     println!(
         "{} states, {} steps, {} results, {:.6} s, {:.2} M states/s, {} bytes a state",
