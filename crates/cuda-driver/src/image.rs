@@ -271,22 +271,16 @@ pub fn ptx_of(bytes: &[u8]) -> Result<String, ImageError> {
     choose(&contents, u32::MAX).map(|text| String::from_utf8_lossy(text).into_owned()).ok_or_else(why)
 }
 
-/// Parameters follow each other at multiples of their alignment (PTX ISA, «Kernel Function Parameters»).
+/// The places of a kernel's parameters, and their size together.
 fn layout(function: &Function) -> (Vec<ParameterSlot>, usize) {
-    let mut end = 0usize;
-    let slots = function
-        .parameters
-        .iter()
-        .map(|parameter| {
-            let align = if parameter.align == 0 { parameter.ty.bytes() } else { parameter.align };
-            let offset = end.next_multiple_of(align.max(1) as usize);
-            let bytes = parameter.bytes as usize;
-            end = offset + bytes;
-            let integer = !parameter.ty.is_float() && bytes <= 8 && parameter.ty.bytes() as usize == bytes;
-            ParameterSlot { offset, bytes, integer }
-        })
-        .collect();
-    (slots, end)
+    let offsets = function.parameter_offsets();
+    let slot = |(parameter, &offset): (&standstill_kernel_ir::Parameter, &u32)| {
+        let bytes = parameter.bytes as usize;
+        let integer = !parameter.ty.is_float() && bytes <= 8 && parameter.ty.bytes() as usize == bytes;
+        ParameterSlot { offset: offset as usize, bytes, integer }
+    };
+    let slots = function.parameters.iter().zip(&offsets).map(slot).collect();
+    (slots, offsets.last().map_or(0, |&end| end as usize))
 }
 
 /// The PTX for the newest architecture that the card has; else the oldest there is.

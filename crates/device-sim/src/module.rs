@@ -173,15 +173,11 @@ impl Drop for Module {
     }
 }
 
-/// Where a kernel's parameters lie, and their size together (PTX ISA, «Kernel Function Parameters»).
+/// Where a kernel's parameters lie, and their size together.
 pub(crate) fn parameter_layout(function: &Function) -> (Vec<ParameterInfo>, u32) {
-    let mut end = 0u32;
-    let mut layout = Vec::new();
-    for parameter in &function.parameters {
-        let align = if parameter.align == 0 { parameter.ty.bytes() } else { parameter.align };
-        let offset = end.checked_next_multiple_of(align.max(1)).unwrap_or(end);
-        layout.push(ParameterInfo { offset, bytes: parameter.bytes });
-        end = offset.saturating_add(parameter.bytes);
-    }
-    (layout, end)
+    let offsets = function.parameter_offsets();
+    let places = function.parameters.iter().zip(&offsets);
+    let layout =
+        places.map(|(parameter, &offset)| ParameterInfo { offset, bytes: parameter.bytes }).collect();
+    (layout, offsets.last().copied().unwrap_or(0))
 }

@@ -1,7 +1,7 @@
 //! Loads, stores and atomics.
 
 use standstill_kernel_ir::evaluate;
-use standstill_kernel_ir::{Access, Function, Instruction, Op, Operand, Order, Space, Type};
+use standstill_kernel_ir::{Access, Function, Instruction, Op, Operand, Order, Space};
 
 use crate::interpret::{Machine, Seen, Stop};
 use crate::layout::{LOCAL, PARAMETERS, Window, window};
@@ -46,7 +46,7 @@ impl<'a> Machine<'a, '_> {
             Window::Parameters(offset) => {
                 for (index, destination) in (0..elements).zip(destinations) {
                     let value = number(&self.context.launch.parameters, offset + index * bytes, bytes);
-                    self.assign(Some(destination), sign(value, access.ty));
+                    self.assign(Some(destination), evaluate::extend(value, access.ty));
                 }
                 return Ok(true);
             }
@@ -156,7 +156,7 @@ impl<'a> Machine<'a, '_> {
                 }
             } else {
                 let value = number(&self.running.memory, start as u32, bytes);
-                self.assign(destinations.get(index as usize), sign(value, access.ty));
+                self.assign(destinations.get(index as usize), evaluate::extend(value, access.ty));
             }
         }
         Ok(true)
@@ -167,10 +167,4 @@ impl<'a> Machine<'a, '_> {
 fn number(bytes: &[u8], offset: u32, length: u32) -> u64 {
     let range = offset as usize..offset as usize + length as usize;
     bytes.get(range).unwrap_or(&[]).iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
-}
-
-/// A value extended by the sign of its type.
-fn sign(value: u64, ty: Type) -> u64 {
-    let unused = 64 - ty.bits().clamp(1, 64);
-    if ty.is_signed() { ((value << unused) as i64 >> unused) as u64 } else { value }
 }

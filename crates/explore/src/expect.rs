@@ -1,6 +1,7 @@
 //! What memory must hold when a launch has ended: `acc == 210`, `p0[2] != 0 && sum(p0) == 6`.
 
 use standstill_kernel_ir::Type;
+use standstill_kernel_ir::evaluate::signed;
 
 use crate::launch::Launch;
 use crate::memory::Memory;
@@ -98,8 +99,7 @@ fn element(memory: &Memory, contents: u32, region: usize, index: i128) -> Option
     let bytes = region.element.clamp(1, 8);
     let offset = u64::try_from(index).ok()?.checked_mul(bytes.into())?;
     let value = memory.value(contents, region.address.checked_add(offset)?, bytes)?;
-    let unused = 64 - bytes * 8;
-    Some(((value << unused) as i64 >> unused).into())
+    Some(signed(value, bytes * 8).into())
 }
 
 fn value(tree: &Tree, memory: &Memory, contents: u32) -> Option<i128> {

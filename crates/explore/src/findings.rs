@@ -163,14 +163,11 @@ fn groups(stuck: &[Stuck]) -> Vec<Group<'_>> {
             None => groups.push((one, vec![one.thread])),
         }
     }
-    let group = |(first, threads): (&'_ Stuck, Vec<u32>)| (first.block, ThreadRanges::from_members(threads));
-    groups
-        .into_iter()
-        .map(|(first, threads)| {
-            let (block, threads) = group((first, threads));
-            Group { block, threads, first }
-        })
-        .collect()
+    let mut list = Vec::new();
+    for (first, threads) in groups {
+        list.push(Group { block: first.block, threads: ThreadRanges::from_members(threads), first });
+    }
+    list
 }
 
 /// What a group does, in words, with the place that it waits at.

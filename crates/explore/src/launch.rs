@@ -1,6 +1,6 @@
 //! The launch that is explored: a kernel with its shape, its parameters and the memory that it finds.
 
-use standstill_kernel_ir::{Function, FunctionId, FunctionKind, Program, Space};
+use standstill_kernel_ir::{Function, FunctionId, FunctionKind, Program, Space, Symbol, VariableImage};
 
 use crate::layout;
 
@@ -88,7 +88,7 @@ pub struct Launch {
 
 impl Launch {
     /// A launch of the kernel with this name, mangled or the last part of it alone, with one thread and no arguments. Variables of
-    /// the module hold zeros; see [`Launch::set_variable`].
+    /// the module hold zeros; see [`Launch::set_first_values`].
     pub fn new(program: &dyn Program, kernel: &str) -> Result<Launch, LaunchError> {
         let module = program.module();
         let kernels = || {
@@ -137,16 +137,31 @@ impl Launch {
         address
     }
 
-    /// Gives a variable of the module its first bytes.
-    pub fn set_variable(&mut self, variable: u32, bytes: &[u8]) {
-        let address = self.variables.get(variable as usize).copied().unwrap_or(0);
-        if let Some(region) = self.memory.iter_mut().find(|region| region.address == address && address != 0)
-        {
-            let length = region.bytes.len().min(bytes.len());
-            if let (Some(to), Some(from)) = (region.bytes.get_mut(..length), bytes.get(..length)) {
-                to.copy_from_slice(from);
+    /// Gives variables of the module their first values, with the addresses that stand in them.
+    pub fn set_first_values(&mut self, images: &[VariableImage]) {
+        for image in images {
+            let mut bytes = image.bytes.clone();
+            for pointer in &image.pointers {
+                let Symbol::Module(target) = pointer.symbol else { continue };
+                let value = self.address(target).wrapping_add_signed(pointer.addend).to_le_bytes();
+                let length = usize::from(pointer.bytes);
+                let place = bytes.get_mut(pointer.offset as usize..pointer.offset as usize + length);
+                if let (Some(place), Some(value)) = (place, value.get(..length)) {
+                    place.copy_from_slice(value);
+                }
             }
+            let address = self.address(image.variable);
+            let region = self.memory.iter_mut().find(|region| region.address == address && address != 0);
+            region
+                .into_iter()
+                .flat_map(|region| region.bytes.iter_mut().zip(&bytes))
+                .for_each(|(to, from)| *to = *from);
         }
+    }
+
+    /// The address of a variable of the module; 0 where it has none of its own.
+    fn address(&self, variable: u32) -> u64 {
+        self.variables.get(variable as usize).copied().unwrap_or(0)
     }
 
     /// Passes the arguments, one for each parameter.
@@ -158,9 +173,10 @@ impl Launch {
             });
         }
         self.parameters.clear();
-        for ((parameter, argument), index) in function.parameters.iter().zip(arguments).zip(0usize..) {
-            let align = if parameter.align == 0 { parameter.ty.bytes() } else { parameter.align }.max(1);
-            let start = self.parameters.len().next_multiple_of(align as usize);
+        let offsets = function.parameter_offsets();
+        for (((parameter, argument), start), index) in
+            function.parameters.iter().zip(arguments).zip(offsets).zip(0usize..)
+        {
             let mut bytes = match argument {
                 Argument::Value(value) => value.to_le_bytes().to_vec(),
                 Argument::Bytes(bytes) => bytes.clone(),
@@ -169,7 +185,7 @@ impl Launch {
                 }
             };
             bytes.resize(parameter.bytes as usize, 0);
-            self.parameters.resize(start, 0);
+            self.parameters.resize(start as usize, 0);
             self.parameters.extend(bytes);
         }
         Ok(())

@@ -3,6 +3,7 @@
 
 use rustc_hash::FxHashMap;
 use standstill_kernel_ir::Type;
+use standstill_kernel_ir::evaluate::extend;
 
 use crate::intern::Interner;
 use crate::launch::{Launch, Region};
@@ -44,13 +45,7 @@ pub(crate) struct Slot {
 impl Slot {
     /// The value in a word, sign-extended where its type is signed.
     pub(crate) fn get(self, word: u64, ty: Type) -> u64 {
-        let value = word >> self.shift & mask(self.bits);
-        if ty.is_signed() {
-            let unused = 64 - self.bits;
-            ((value << unused) as i64 >> unused) as u64
-        } else {
-            value
-        }
+        extend(word >> self.shift, ty)
     }
 
     /// Its bytes of the word, as bits.

@@ -4,6 +4,8 @@ use standstill_kernel_ir::{
     AtomicOperation, BarrierKind, FunctionId, Location, LocationId, Op, Symbol, Type,
 };
 
+use standstill_kernel_ir::evaluate::signed;
+
 use crate::graph::{Graph, StateId};
 use crate::interpret::Seen;
 use crate::launch::plain_name;
@@ -414,10 +416,7 @@ pub(crate) fn show(value: u64, ty: Type) -> String {
     match ty {
         Type::F32 => f32::from_bits(value as u32).to_string(),
         Type::F64 => f64::from_bits(value).to_string(),
-        _ => {
-            let unused = 64 - ty.bits().clamp(1, 64);
-            ((value << unused) as i64 >> unused).to_string()
-        }
+        _ => signed(value, ty.bits()).to_string(),
     }
 }
 

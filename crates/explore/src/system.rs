@@ -213,37 +213,29 @@ impl<'p> System<'p> {
         contents: Vec<u64>,
         act: impl FnOnce(&mut Machine<'_, '_>) -> Result<(), Stop>,
     ) -> (u32, Vec<u64>, u32) {
-        let context = Context {
-            codes: &self.codes,
-            launch: &self.launch,
-            functions: &self.program.module().functions,
-            shared: &self.shared,
-        };
-        let mut machine = Machine {
-            context: &context,
-            memory: &mut self.memory,
-            contents,
-            running,
-            accesses: 0,
-            seen: None,
-            merges_plain: self.reductions.merge_plain_accesses,
-            events: self.orders.is_some().then(Vec::new),
-        };
-        let stop = act(&mut machine).err().unwrap_or_else(|| machine.settle());
+        let (stop, next, running, contents, events) = self.with_machine(running, contents, |machine| {
+            let stop = act(machine).err().unwrap_or_else(|| machine.settle());
+            let next = next(machine);
+            let running = Running {
+                frames: std::mem::take(&mut machine.running.frames),
+                memory: std::mem::take(&mut machine.running.memory),
+                ..machine.running
+            };
+            (stop, next, running, std::mem::take(&mut machine.contents), machine.events.take())
+        });
         let status = match stop {
             Stop::Status(Status::Ends) if self.reductions.merge_ends => Status::Ended,
             Stop::Status(status) => status,
             Stop::Unknown(unknown) => Status::Unknown(self.unknown.number(unknown).0),
         };
         let next = match status {
-            Status::Runs => next(&machine),
+            Status::Runs => next,
             Status::Ends => Next::Step,
             Status::Ended => Next::Over,
             Status::Circles => Next::Circle,
             Status::Traps | Status::Asserts | Status::Faults(_) | Status::Unknown(_) => Next::Stopped,
         };
-        let state = machine.running.state(&self.codes, status);
-        let (contents, events) = (machine.contents, machine.events);
+        let state = running.state(&self.codes, status);
         let effect = match (&mut self.orders, events) {
             (Some(orders), Some(events)) => orders.effect(events),
             _ => 0,
@@ -301,7 +293,7 @@ impl<'p> System<'p> {
         true
     }
 
-    /// Runs `act` on a thread and drops what comes of it.
+    /// Makes a thread run for `act`.
     pub(crate) fn with_machine<R>(
         &mut self,
         running: Running,
@@ -321,8 +313,8 @@ impl<'p> System<'p> {
             running,
             accesses: 0,
             seen: None,
-            merges_plain: false,
-            events: None,
+            merges_plain: self.reductions.merge_plain_accesses,
+            events: self.orders.is_some().then(Vec::new),
         })
     }
 

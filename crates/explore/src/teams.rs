@@ -5,6 +5,7 @@ use standstill_kernel_ir::{BarrierReduction, Op, Order};
 
 use crate::interpret::{Machine, Stop};
 use crate::system::{Next, System, at_barrier};
+use crate::thread::Running;
 
 impl System<'_> {
     /// Lets through the barriers and warp operations that are complete; nobody can prevent it or see it happen
@@ -104,11 +105,7 @@ impl System<'_> {
         let holding: u64 = predicates.sum();
         let values = self.lane_values(state, team);
         for &thread in team {
-            let Some(running) =
-                state.get(thread).and_then(|&local| self.local(local)).map(|local| local.run(&self.codes))
-            else {
-                continue;
-            };
+            let Some(running) = self.running(state, thread) else { continue };
             let lane = (thread as u32 % self.per_block) % 32;
             let (local, after, effect) = self.go_on(running, contents, |machine| {
                 give_result(machine, &values, lane, holding, team.len() as u64)?;
@@ -127,15 +124,16 @@ impl System<'_> {
         }
     }
 
+    /// A thread of a state, to run.
+    fn running(&self, state: &[u32], thread: usize) -> Option<Running> {
+        Some(self.local(*state.get(thread)?)?.run(&self.codes))
+    }
+
     /// The first source of each lane of a team, with the lanes that there are.
     fn lane_values(&mut self, state: &[u32], team: &[usize]) -> Lanes {
         let mut lanes = Lanes { values: [0; 32], mask: 0 };
         for &thread in team {
-            let Some(running) =
-                state.get(thread).and_then(|&local| self.local(local)).map(|local| local.run(&self.codes))
-            else {
-                continue;
-            };
+            let Some(running) = self.running(state, thread) else { continue };
             let lane = (thread as u32 % self.per_block) % 32;
             lanes.mask |= 1 << lane;
             let value = self.with_machine(running, Vec::new(), |machine| {

@@ -54,17 +54,8 @@ impl Machine<'_, '_> {
 
     /// Where a parameter lies in parameter space.
     fn parameter(&self, index: u32) -> u64 {
-        let Some(code) = self.code() else { return 0 };
-        let mut end = 0u64;
-        for (parameter, number) in code.function.parameters.iter().zip(0u32..) {
-            let align = if parameter.align == 0 { parameter.ty.bytes() } else { parameter.align };
-            end = end.next_multiple_of(align.max(1).into());
-            if number == index {
-                break;
-            }
-            end += u64::from(parameter.bytes);
-        }
-        end
+        let offsets = self.code().map(|code| code.function.parameter_offsets()).unwrap_or_default();
+        offsets.get(index as usize).copied().unwrap_or(0).into()
     }
 
     fn special(&self, special: Special) -> u64 {

@@ -223,14 +223,14 @@ fn unsigned(value: u64, bits: u32) -> u64 {
 
 /// The low bits of a value as a signed number. `bits` is 1 to 64.
 #[inline]
-fn signed(value: u64, bits: u32) -> i64 {
+pub fn signed(value: u64, bits: u32) -> i64 {
     let unused = 64 - bits.clamp(1, 64);
     ((value << unused) as i64) >> unused
 }
 
-/// The low bits of a value, extended by the type's sign.
+/// The low bits of a value that a type has, extended by the type's sign.
 #[inline]
-fn extend(value: u64, ty: Type) -> u64 {
+pub fn extend(value: u64, ty: Type) -> u64 {
     if ty.is_signed() { signed(value, ty.bits()) as u64 } else { unsigned(value, ty.bits()) }
 }
 

@@ -208,6 +208,21 @@ impl Function {
         self.operands.get(start..start + usize::from(operands.sources)).unwrap_or(&[])
     }
 
+    /// Where each parameter of a kernel lies in parameter space, in bytes, and last their size together (PTX ISA,
+    /// «Kernel Function Parameters»).
+    pub fn parameter_offsets(&self) -> Vec<u32> {
+        let mut end = 0u32;
+        let mut offsets = Vec::with_capacity(self.parameters.len() + 1);
+        for parameter in &self.parameters {
+            let align = if parameter.align == 0 { parameter.ty.bytes() } else { parameter.align };
+            let offset = end.checked_next_multiple_of(align.max(1)).unwrap_or(end);
+            offsets.push(offset);
+            end = offset.saturating_add(parameter.bytes);
+        }
+        offsets.push(end);
+        offsets
+    }
+
     /// The source place of an entry of the map.
     pub fn location(&self, id: LocationId) -> Location {
         self.locations.get(id.0 as usize).copied().unwrap_or_default()

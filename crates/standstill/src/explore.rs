@@ -177,19 +177,7 @@ fn explore_kernel(
     launch.grid = arguments.grid.or(shape.grid).unwrap_or([1; 3]);
     launch.block = arguments.block.or(shape.block).unwrap_or([1; 3]);
     launch.dynamic_shared = arguments.shared;
-    for image in lowering.first_values() {
-        let mut bytes = image.bytes;
-        for pointer in image.pointers {
-            let standstill_kernel_ir::Symbol::Module(variable) = pointer.symbol else { continue };
-            let address = launch.variables.get(variable as usize).copied().unwrap_or(0);
-            let value = address.wrapping_add_signed(pointer.addend).to_le_bytes();
-            let range = pointer.offset as usize..pointer.offset as usize + usize::from(pointer.bytes);
-            if let (Some(to), Some(from)) = (bytes.get_mut(range), value.get(..usize::from(pointer.bytes))) {
-                to.copy_from_slice(from);
-            }
-        }
-        launch.set_variable(image.variable, &bytes);
-    }
+    launch.set_first_values(&lowering.first_values());
     let passed = passed(&function, arguments, &shape.parameters)?;
     launch.set_arguments(&function, &passed).map_err(|error| error.to_string())?;
     let expect = arguments.expect.as_ref().map(|text| Expectation::parse(text, &launch)).transpose();

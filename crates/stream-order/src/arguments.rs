@@ -40,14 +40,14 @@ pub(crate) struct Kernel {
     pub(crate) name: String,
     parameters: Vec<Parameter>,
     types: Vec<Type>,
-    library: Option<Library>,
+    known: Option<Library>,
 }
 
 impl Kernel {
     pub(crate) fn new(name: String, parameters: Vec<Parameter>) -> Kernel {
         let types = types(&name, &parameters);
-        let library = Library::of(&name, &parameters);
-        Kernel { name, parameters, types, library }
+        let known = Library::of(&name, &parameters);
+        Kernel { name, parameters, types, known }
     }
 
     /// Addresses in a launch's arguments, each with how it is handed over.
@@ -77,7 +77,7 @@ impl Kernel {
                 accesses.push(access);
             }
         };
-        let known = self.library.map(|library| library.pieces(shape, &self.parameters)).unwrap_or_default();
+        let known = self.known.map(|known| known.pieces(shape, &self.parameters)).unwrap_or_default();
         for Piece { address, mode, least, most } in &known {
             let Some(Range { end, .. }) = memory.find(*address) else { continue };
             let least = (*least).min(end - address);
