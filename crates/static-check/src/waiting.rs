@@ -32,7 +32,15 @@ pub(crate) fn check(
     let miscounted = rehearsal.faults.iter().any(Fault::is_miscount);
     for standstill in &rehearsal.standstills {
         let state = State { kernel, rehearsal, standstill };
-        if let Some(finding) = state.report() {
+        if let Some(mut finding) = state.report() {
+            if let Some(late) = standstill.groups.iter().find(|group| group.too_late) {
+                finding.platforms = finding.platforms.in_some_order();
+                finding.notes.push(format!(
+                    "it depends on who is faster: what is polled on line {} held something else before, and threads that look \
+                     in time go on",
+                    kernel.places.line(late.at)
+                ));
+            }
             explained.extend(standstill.groups.iter().map(|group| group.at));
             let at_barrier = standstill.groups.iter().all(|group| matches!(group.doing, Doing::Barrier(_)));
             if !(miscounted && at_barrier) {

@@ -29,7 +29,7 @@ pub(crate) struct Phase {
 }
 
 /// The last completed phase of a counted barrier.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct LastPhase {
     count: u32,
     /// When it was completed, by [`Machine::meetings`].
@@ -40,7 +40,7 @@ struct LastPhase {
 }
 
 /// The barriers of one block.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct BlockBarriers {
     /// By id.
     pub(crate) phases: FxHashMap<u64, Phase>,

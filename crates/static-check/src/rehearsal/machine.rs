@@ -45,7 +45,7 @@ pub(crate) enum Status {
 }
 
 /// One thread.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Thread {
     /// Index of its block among those rehearsed.
     pub(crate) block: u32,
@@ -70,7 +70,7 @@ pub(crate) struct Thread {
     /// What its registers hold, by the slots of the plan; empty until it sets one.
     slots: Vec<Value>,
     /// The state at the last time around: the loop's start, and all slots.
-    lap: Option<(BlockId, Vec<Value>)>,
+    pub(crate) lap: Option<(BlockId, Vec<Value>)>,
     /// Cluster barrier phases it has arrived in.
     pub(crate) cluster_arrivals: u32,
     /// When it last waited for somebody, by [`Machine::meetings`].
@@ -94,6 +94,7 @@ pub(crate) enum Stop {
 }
 
 /// A rehearsal under way.
+#[derive(Clone)]
 pub(crate) struct Machine<'a> {
     pub(crate) body: &'a Body,
     pub(crate) plan: &'a Plan,
@@ -212,21 +213,26 @@ impl<'a> Machine<'a> {
             if self.steps > MAXIMUM_STEPS {
                 return Err(Stop::TooLong);
             }
-            let Some(t) = self.threads.get(thread) else { return Ok(()) };
-            if t.status != Status::Ready {
+            if self.threads.get(thread).is_none_or(|t| t.status != Status::Ready) {
                 return Ok(());
             }
-            let Some(block) = self.body.function.blocks.get(t.at.0 as usize) else { return Ok(()) };
-            let (at, next, end) = (t.at, t.next, block.end);
-            match self.plan.instructions.ones_from(next as usize).filter(|&i| (i as u32) < end) {
-                Some(instruction) => {
-                    if let Some(t) = self.threads.get_mut(thread) {
-                        t.next = instruction as u32;
-                    }
-                    self.execute(thread, InstructionId(instruction as u32))?;
+            self.step(thread)?;
+        }
+    }
+
+    /// The next instruction of a thread that matters, or its way out of a block of code.
+    pub(crate) fn step(&mut self, thread: usize) -> Result<(), Stop> {
+        let Some(t) = self.threads.get(thread) else { return Ok(()) };
+        let Some(block) = self.body.function.blocks.get(t.at.0 as usize) else { return Ok(()) };
+        let (at, next, end) = (t.at, t.next, block.end);
+        match self.plan.instructions.ones_from(next as usize).filter(|&i| (i as u32) < end) {
+            Some(instruction) => {
+                if let Some(t) = self.threads.get_mut(thread) {
+                    t.next = instruction as u32;
                 }
-                None => self.leave(thread, at)?,
+                self.execute(thread, InstructionId(instruction as u32))
             }
+            None => self.leave(thread, at),
         }
     }
 

@@ -1,10 +1,14 @@
 //! The memory of a rehearsal: only places that matter to waiting, each with what was last stored there.
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::mbarrier::Mbarrier;
 use super::value::{PointerBase, Unknowns, Value};
 use crate::body::Base;
+
+/// Most values that a place is remembered to have held.
+const MOST_EARLIER: usize = 4;
 
 /// A place in memory. Shared memory belongs to one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,9 +22,11 @@ pub(crate) struct Place {
 }
 
 /// What is known of one place.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Cell {
     value: Value,
+    /// What it held before, each value once.
+    earlier: SmallVec<[Value; 2]>,
     bytes: u32,
     /// The thread that wrote it last, by its position in the machine; none while its value is an assumption about
     /// the start.
@@ -28,7 +34,7 @@ struct Cell {
 }
 
 /// Places, mbarriers and a version that grows with every change.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Memory {
     cells: FxHashMap<Place, Cell>,
     /// The mbarriers.
@@ -73,7 +79,10 @@ impl Memory {
             Some(cell) if cell.bytes == bytes => cell.value,
             Some(_) => unknowns.memory(address(place), self.clobbers),
             None if from_zero => {
-                self.cells.insert(place, Cell { value: Value::known(0), bytes, writer: None });
+                self.cells.insert(
+                    place,
+                    Cell { value: Value::known(0), earlier: SmallVec::new(), bytes, writer: None },
+                );
                 Value::known(0)
             }
             None => unknowns.memory(address(place), self.clobbers),
@@ -82,12 +91,33 @@ impl Memory {
 
     /// Stores a value; whether anything changed.
     pub(crate) fn write(&mut self, thread: usize, place: Place, bytes: u32, value: Value) -> bool {
-        let old = self.cells.insert(place, Cell { value, bytes, writer: Some(thread) });
+        let old = self.cells.get(&place);
         let changed = old.is_none_or(|old| old.value != value || old.bytes != bytes);
+        let mut earlier = old.map_or(SmallVec::new(), |old| old.earlier.clone());
+        // Nobody has looked yet at what lies in global memory before the launch: flags and counters are zero.
+        let before = old.map(|old| old.value).or(place.block.is_none().then_some(Value::known(0)));
+        if let Some(before) = before.filter(|before| *before != value && !earlier.contains(before))
+            && earlier.len() < MOST_EARLIER
+        {
+            earlier.push(before);
+        }
+        self.cells.insert(place, Cell { value, earlier, bytes, writer: Some(thread) });
         if changed {
             self.version += 1;
         }
         changed
+    }
+
+    /// What a place held before.
+    pub(crate) fn earlier(&self, place: Place) -> SmallVec<[Value; 2]> {
+        self.cells.get(&place).map_or(SmallVec::new(), |cell| cell.earlier.clone())
+    }
+
+    /// Lets a place hold a value, whoever wrote it.
+    pub(crate) fn pretend(&mut self, place: Place, value: Value) {
+        if let Some(cell) = self.cells.get_mut(&place) {
+            cell.value = value;
+        }
     }
 
     /// The thread that wrote what lies at a place, by its position in the machine.

@@ -10,6 +10,7 @@ mod machine;
 mod mbarrier;
 mod memory;
 mod operations;
+mod passed;
 mod plan;
 mod value;
 mod warp;
@@ -212,6 +213,8 @@ pub(crate) struct Group {
     pub(crate) uncertain: bool,
     /// They try to take what they poll, as a lock is taken.
     pub(crate) takes: bool,
+    /// They would have gone on, had they looked while what they poll held something else.
+    pub(crate) too_late: bool,
 }
 
 /// A state in which nothing goes on.
@@ -402,7 +405,7 @@ fn one_by_one(body: &Body, plan: &Plan, launch: &Launch, result: &mut Rehearsal)
 /// Who stands where; `None` for a state that no launch comes to.
 fn standstill(machine: &mut Machine<'_>) -> Option<Standstill> {
     let mut groups: FxHashMap<(u32, Doing, u32), Group> = FxHashMap::default();
-    for thread in &machine.threads {
+    for (position, thread) in machine.threads.iter().enumerate() {
         let doing = match thread.status {
             Status::AtBarrier { id } => Doing::Barrier(id),
             Status::AtWarpOperation => Doing::WarpOperation,
@@ -423,6 +426,8 @@ fn standstill(machine: &mut Machine<'_>) -> Option<Standstill> {
             reads: Vec::new(),
             uncertain: false,
             takes: false,
+            // Those who stand at one place wait for the same.
+            too_late: doing == Doing::Spinning && !thread.takes && machine.came_too_late(position),
         });
         group.threads.push(thread.index);
         group.uncertain |= doing == Doing::Spinning && (thread.sampled || thread.unsure);

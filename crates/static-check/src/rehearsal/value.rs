@@ -128,7 +128,7 @@ enum Thing {
 }
 
 /// The unknown things of a rehearsal; equal expressions over equal things are one thing.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Unknowns {
     numbers: FxHashMap<Thing, u32>,
     /// For each: whether it belongs to one thread or warp alone, so that no other need agree.

@@ -134,8 +134,11 @@ impl State<'_> {
         let (place, _) = group.reads.first()?;
         let name = self.place_name(place, group.at);
         let threads = ThreadRanges::from_members(group.threads.iter().copied());
-        let mut finding =
-            self.finding(Rule::WaitCycle, format!("threads wait for {name}, which nobody writes any more"));
+        let message = match group.too_late {
+            true => format!("threads may come too late for what {name} holds, and nobody writes it any more"),
+            false => format!("threads wait for {name}, which nobody writes any more"),
+        };
+        let mut finding = self.finding(Rule::WaitCycle, message);
         finding.platforms = hangs_everywhere();
         finding.spans.push(places.primary(group.at, sentence("thread", &threads, "spin here")));
         let body = self.kernel.body;
@@ -145,7 +148,11 @@ impl State<'_> {
                 && place.named_base() == Some(body.base(*id))
         });
         for (at, _) in stores {
-            let span = places.cause(at, "this write does not end the wait");
+            let label = match group.too_late {
+                true => "one of these writes may be over before they look",
+                false => "this write does not end the wait",
+            };
+            let span = places.cause(at, label);
             if !finding.spans.iter().any(|known| (&known.file, known.line) == (&span.file, span.line)) {
                 finding.spans.push(span);
             }
@@ -154,7 +161,11 @@ impl State<'_> {
             finding.assumes.push(format!("{name} does not happen to hold what the loop waits for"));
         }
         self.add_others(group, &mut finding);
-        finding.help = "write the flag in a thread that does not wait for it".into();
+        finding.help = match group.too_late {
+            true => "wait for this value or any later one (`>=`), or let the writer wait until it was seen",
+            false => "write the flag in a thread that does not wait for it",
+        }
+        .into();
         let mut graph = WaitGraph::default();
         let waiter = graph.node(Node::Threads { block: group.block, threads: threads.clone() });
         let flag = graph.node(Node::Location(name.clone()));
