@@ -334,7 +334,7 @@ impl System<'_> {
             let stand = match self.next(local) {
                 Next::Over | Next::Stopped => continue,
                 Next::Barrier { id, count, .. } => Stand::Barrier { id, count },
-                Next::Warp { mask } => Stand::Warp { mask },
+                Next::Warp { mask, .. } => Stand::Warp { mask },
                 Next::Circle => Stand::Circles,
                 Next::Step => Stand::Spins(looked_at.iter().map(|(name, _)| name.clone()).collect()),
             };

@@ -21,8 +21,8 @@ pub(crate) enum Next {
     Step,
     /// A block barrier.
     Barrier { id: u32, count: Option<u32>, predicate: bool },
-    /// The other lanes of its mask.
-    Warp { mask: u32 },
+    /// The other lanes of its mask: at the same place, or at any warp barrier.
+    Warp { mask: u32, barrier: bool },
     /// It takes no step that changes anything: it circles.
     Circle,
     /// Nothing: it has ended.
@@ -414,17 +414,16 @@ fn next(machine: &Machine<'_, '_>) -> Next {
         None | Some(standstill_kernel_ir::Operand::Absent) => None,
         Some(&operand) => Some(machine.operand(operand)),
     };
+    let warp = |mask, barrier| Next::Warp { mask: source(mask).unwrap_or(u64::MAX) as u32, barrier };
     match instruction.op {
         Op::Barrier { kind: BarrierKind::Sync, .. } => Next::Barrier {
             id: source(0).unwrap_or(0) as u32,
             count: source(1).map(|count| count as u32),
             predicate: source(2).is_some_and(|predicate| predicate & 1 != 0),
         },
-        Op::WarpSync => Next::Warp { mask: source(0).unwrap_or(u64::MAX) as u32 },
-        Op::Vote(_) | Op::Match { .. } | Op::WarpReduce { .. } => {
-            Next::Warp { mask: source(1).unwrap_or(u64::MAX) as u32 }
-        }
-        Op::Shuffle(_) => Next::Warp { mask: source(3).unwrap_or(u64::MAX) as u32 },
+        Op::WarpSync => warp(0, true),
+        Op::Vote(_) | Op::Match { .. } | Op::WarpReduce { .. } => warp(1, false),
+        Op::Shuffle(_) => warp(3, false),
         _ => Next::Step,
     }
 }

@@ -17,7 +17,7 @@ impl System<'_> {
                 let next = state.get(at).map_or(Next::Over, |&local| self.next(local));
                 let team = match next {
                     Next::Barrier { id, count, .. } => self.barrier_team(state, at, id, count),
-                    Next::Warp { mask } => self.warp_team(state, at, mask),
+                    Next::Warp { mask, barrier } => self.warp_team(state, at, mask, barrier),
                     _ => continue,
                 };
                 if !team.is_empty() {
@@ -59,7 +59,9 @@ impl System<'_> {
         if team.len() as u64 + arrived >= expected { team } else { Vec::new() }
     }
 
-    fn warp_team(&self, state: &[u32], at: usize, mask: u32) -> Vec<usize> {
+    /// The lanes that meet, when all have come. Warp barriers need not be the same instruction; other operations must
+    /// (PTX ISA, «bar.warp.sync», «shfl.sync»).
+    fn warp_team(&self, state: &[u32], at: usize, mask: u32, barrier: bool) -> Vec<usize> {
         let block = self.block_range(at);
         let first = block.start + (at - block.start) / 32 * 32;
         let own = state.get(at).and_then(|&local| self.local(local)).and_then(|local| local.frames.last());
@@ -69,9 +71,9 @@ impl System<'_> {
             let Some(&local) = state.get(other).filter(|_| block.contains(&other)) else { continue };
             match self.next(local) {
                 Next::Over => {}
-                Next::Warp { mask: there } if there == mask => {
+                Next::Warp { mask: there, barrier: same } if (there, same) == (mask, barrier) => {
                     let frame = self.local(local).and_then(|local| local.frames.last());
-                    if frame.map(|frame| (frame.function, frame.at)) != place {
+                    if !barrier && frame.map(|frame| (frame.function, frame.at)) != place {
                         return Vec::new();
                     }
                     team.push(other);

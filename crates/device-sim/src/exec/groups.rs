@@ -282,7 +282,8 @@ impl Flow {
         }
     }
 
-    fn is_sync(&self, frame: u32, pc: u32) -> bool {
+    /// Whether the operation there is a warp barrier.
+    pub(crate) fn is_sync(&self, frame: u32, pc: u32) -> bool {
         let code = self.frames.get(frame as usize).map(|frame| &frame.code.0);
         let whole = code.and_then(|code| code.operations.get(code.ops.get(pc as usize)?.x as usize));
         whole.is_some_and(|whole| whole.op == standstill_kernel_ir::Op::WarpSync)

@@ -66,9 +66,15 @@ impl Grid {
                         }
                         State::AtCluster => Why::Cluster,
                         State::AtCollective(named) => {
-                            let there = warp.flow.groups.iter().filter(|other| {
+                            let flow = &warp.flow;
+                            let is_sync = flow.is_sync(group.frame, group.pc);
+                            let there = flow.groups.iter().filter(|other| {
                                 matches!(other.state, State::AtCollective(same) if same == *named)
-                                    && other.pc == group.pc
+                                    && if is_sync {
+                                        flow.is_sync(other.frame, other.pc)
+                                    } else {
+                                        (other.frame, other.pc) == (group.frame, group.pc)
+                                    }
                             });
                             let there = there.fold(0, |all, other| all | other.mask);
                             Why::Lanes { missing: named & warp.flow.live & !there }
