@@ -14,8 +14,8 @@ mod translate;
 use std::collections::BTreeSet;
 
 use standstill_explore::{
-    Argument, FailureKind, Fairness, Launch, Limits, NAMED, Options, Outcome, Policy, ProgressGraph,
-    Property, Races, Reduction, Reductions, Scheduler, explore,
+    FailureKind, Fairness, Launch, Limits, NAMED, Options, Outcome, Policy, ProgressGraph, Property, Races,
+    Reduction, Reductions, Scheduler, explore,
 };
 use standstill_kernel_ir::Program as _;
 use standstill_ptx::Lowering;
@@ -39,8 +39,7 @@ fn launch(lowering: &Lowering<'_, '_>, threads: u32, locations: u32) -> Launch {
     let mut launch = Launch::new(lowering, "program").unwrap();
     launch.grid = [threads, 1, 1];
     let function = lowering.function(launch.kernel).unwrap();
-    let memory = Argument::Buffer { bytes: vec![0; 4 * locations as usize], element: 4 };
-    launch.set_arguments(&function, &[memory]).unwrap();
+    launch.set_arguments(&function, &translate::arguments(locations)).unwrap();
     launch
 }
 

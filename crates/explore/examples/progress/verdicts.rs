@@ -1,9 +1,9 @@
 //! Judging the programs of a file, and comparing with its verdicts.
 
-use standstill_explore::{Argument, Launch, Limits, NAMED, ProgressGraph};
+use standstill_explore::{Launch, Limits, NAMED, ProgressGraph};
 use standstill_kernel_ir::Program as _;
 
-use crate::translate::translate;
+use crate::translate::{arguments, translate};
 
 /// How many verdicts of a file are ours too.
 pub(crate) struct Judged {
@@ -50,8 +50,7 @@ fn verdicts(program: &str, schedulers: &[&str]) -> Result<Vec<bool>, String> {
     let mut launch = Launch::new(&lowering, "program").map_err(|error| error.to_string())?;
     launch.grid = [threads, 1, 1];
     let function = lowering.function(launch.kernel).ok_or("no kernel")?;
-    let memory = Argument::Buffer { bytes: vec![0; 4 * locations as usize], element: 4 };
-    launch.set_arguments(&function, &[memory]).map_err(|error| error.to_string())?;
+    launch.set_arguments(&function, &arguments(locations)).map_err(|error| error.to_string())?;
     let graph = ProgressGraph::build(&lowering, &launch, Limits::default(), &mut ())
         .map_err(|error| error.to_string())?;
     let verdict = |name: &&str| {
