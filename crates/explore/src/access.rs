@@ -1,12 +1,12 @@
 //! Loads, stores and atomics.
 
 use standstill_kernel_ir::evaluate;
-use standstill_kernel_ir::{Access, Function, Instruction, Op, Operand, Order, Space};
+use standstill_kernel_ir::{Access, AtomicOperation, Function, Instruction, Op, Operand, Order, Space};
 
+use crate::follow::Event;
 use crate::interpret::{Machine, Seen, Stop};
 use crate::layout::{LOCAL, PARAMETERS, Window, window};
 use crate::memory::{Slot, Wrong};
-use crate::order::Event;
 use crate::thread::Status;
 
 /// Accesses that nobody else can see that are merged into one step: others may turn out to see them after all, and a loop of them
@@ -86,22 +86,10 @@ impl<'a> Machine<'a, '_> {
             return Ok(false);
         }
         let site = self.top().map_or((0, 0), |top| (top.function, top.at));
-        if let Some(events) = &mut self.events {
-            for (slot, _) in slots.iter().zip(&seen_by_others).filter(|(_, seen)| **seen) {
-                events.push(Event::Access {
-                    word: slot.word as u32,
-                    bytes: slot.bytes(),
-                    reads: !matches!(instruction.op, Op::Store(_)),
-                    writes,
-                    order: access.order,
-                    scope: access.scope,
-                    site,
-                });
-            }
-        }
-        for (slot, index) in slots.into_iter().zip(0usize..) {
+        for ((slot, seen_by_others), index) in slots.into_iter().zip(seen_by_others).zip(0usize..) {
             let word = self.memory.read(&self.contents, slot.word);
             let before = slot.get(word, access.ty);
+            let mut swapped = None;
             match instruction.op {
                 Op::Load(_) => self.assign(destinations.get(index), before),
                 Op::Store(_) => {
@@ -117,12 +105,30 @@ impl<'a> Machine<'a, '_> {
                     let Some(new) = new else {
                         return Err(self.unknown(format!("an atomic {operation:?}").to_lowercase()));
                     };
+                    if operation == AtomicOperation::CompareExchange {
+                        swapped = Some(slot.put(word, operand) == word);
+                    }
                     self.memory.write(&mut self.contents, slot.word, slot.put(word, new));
                     self.assign(destinations.get(index), old);
                 }
                 _ => {}
             }
-            let after = slot.get(self.memory.read(&self.contents, slot.word), access.ty);
+            let after = self.memory.read(&self.contents, slot.word);
+            if let Some(events) = self.events.as_mut().filter(|_| seen_by_others) {
+                events.push(Event::Access {
+                    word: slot.word as u32,
+                    bytes: slot.bytes(),
+                    reads: !matches!(instruction.op, Op::Store(_)),
+                    writes,
+                    order: access.order,
+                    scope: access.scope,
+                    site,
+                    before: slot.only(word),
+                    after: slot.only(after),
+                    swapped,
+                });
+            }
+            let after = slot.get(after, access.ty);
             let address = start.wrapping_add(u64::from(index as u32 * bytes));
             self.seen.get_or_insert(Seen { address, shared, bytes, before, after });
         }

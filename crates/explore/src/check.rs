@@ -3,9 +3,10 @@
 use standstill_kernel_ir::Program;
 
 use crate::expect::{Expectation, shown_element};
+use crate::faults::{Looked, look_for, worth_looking_for};
+use crate::follow::Looks;
 use crate::graph::{Graph, StateId};
 use crate::launch::{Launch, LaunchError};
-use crate::order::{MOST_THREADS, Touch};
 use crate::progress::{ProgressError, ProgressGraph, Scheduler};
 use crate::reductions::Reductions;
 use crate::schedule::{Place, ScheduleStep, Stuck, hopeless, show};
@@ -52,6 +53,27 @@ pub enum FailureKind {
         /// What each access is: the later one first.
         accesses: [RacingAccess; 2],
     },
+    /// A use of memory that was freed before, by a thread that does not know of it.
+    Reuse {
+        /// The memory.
+        memory: String,
+        /// The use, and what freed the memory.
+        accesses: [RacingAccess; 2],
+    },
+    /// A write that goes by what its thread read before another one changed it.
+    LostUpdate {
+        /// The memory.
+        memory: String,
+        /// The write, the read, and the change in between.
+        accesses: [RacingAccess; 3],
+    },
+    /// A compare-and-swap that succeeds because a value came back, though what was read by way of it has changed.
+    Aba {
+        /// The memory.
+        memory: String,
+        /// The compare-and-swap, the read, and the change in between.
+        accesses: [RacingAccess; 3],
+    },
     /// An access outside of all memory.
     OutOfBounds {
         /// What and where.
@@ -64,7 +86,7 @@ pub enum FailureKind {
     },
 }
 
-/// One access of a race.
+/// One access of a race, or of another fault of several accesses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RacingAccess {
     /// Block, by its linear index.
@@ -148,14 +170,16 @@ pub struct Outcome {
     pub limit: Option<Limit>,
     /// Whether there are races.
     pub races: Races,
+    /// What it is not known of whether there is any, and why.
+    pub not_known: Vec<(&'static str, String)>,
     /// Verdicts under schedulers, when they were asked for.
     pub verdicts: Option<Result<Verdicts, ProgressError>>,
 }
 
 impl Outcome {
-    /// Whether all executions were looked at.
+    /// Whether all executions were looked at, for all faults.
     pub fn complete(&self) -> bool {
-        self.limit.is_none() && self.not_explored.is_empty()
+        self.limit.is_none() && self.not_explored.is_empty() && self.not_known.is_empty()
     }
 }
 
@@ -169,13 +193,20 @@ pub fn explore(
     let (races, mut failures) = if options.without_races {
         (Races::Unknown("they were not looked for".to_owned()), Vec::new())
     } else {
-        look_for_races(program, launch, options, observer)?
+        let Looked { failures, unknown } =
+            look_for(program, launch, options, (Looks::Races, true), observer)?;
+        let races = match unknown {
+            _ if !failures.is_empty() => Races::Some,
+            Some(why) => Races::Unknown(why),
+            None => Races::None,
+        };
+        (races, failures)
     };
     let reductions = Reductions {
         merge_plain_accesses: options.reductions.merge_own_accesses && races == Races::None,
         ..options.reductions
     };
-    let mut system = System::new(program, launch.clone(), reductions, false)?;
+    let mut system = System::new(program, launch.clone(), reductions, None)?;
     let holds = |system: &System<'_>, contents: u32| {
         options.expect.as_ref().is_none_or(|expected| expected.holds(&system.memory, contents) == Some(true))
     };
@@ -190,76 +221,22 @@ pub fn explore(
         not_explored: Vec::new(),
         limit: found.limit.clone(),
         races,
+        not_known: Vec::new(),
         verdicts: None,
     };
     judge(&mut system, &found, options, &mut outcome);
     outcome.failures.append(&mut failures);
+    for (what, looks) in worth_looking_for(&system) {
+        // A life mark is no access: between it and a plain one every order counts.
+        let merges = reductions.merge_plain_accesses && !matches!(looks, Looks::Lives);
+        let mut looked = look_for(program, launch, options, (looks, merges), observer)?;
+        outcome.failures.append(&mut looked.failures);
+        outcome.not_known.extend(looked.unknown.map(|why| (what, why)));
+    }
     if let Some(limits) = options.schedulers {
         outcome.verdicts = Some(verdicts(program, launch, limits, observer));
     }
     Ok(outcome)
-}
-
-/// Searches with plain accesses merged, which is right up to the first race, and with who is ordered after what in each state.
-fn look_for_races(
-    program: &dyn Program,
-    launch: &Launch,
-    options: &Options,
-    observer: &mut dyn Observer,
-) -> Result<(Races, Vec<Failure>), LaunchError> {
-    let reductions = Reductions {
-        merge_own_accesses: options.reductions.merge_own_accesses,
-        merge_plain_accesses: true,
-        merge_ends: true,
-        symmetry: false,
-    };
-    let mut system = System::new(program, launch.clone(), reductions, true)?;
-    if system.threads() > MOST_THREADS {
-        let why = format!("they are looked for among at most {MOST_THREADS} threads");
-        return Ok((Races::Unknown(why), Vec::new()));
-    }
-    let found = search(&mut system, options.limits, |_, _| true, observer);
-    let mut failures: Vec<Failure> = Vec::new();
-    let mut seen = Vec::new();
-    for &(kind, state) in &found.wrong {
-        let Wrong::Race { number, thread } = kind else { continue };
-        let Some(race) = system.orders.as_ref().and_then(|orders| orders.race(number)) else { continue };
-        let mut sites = [race.first.site, race.second.site];
-        sites.sort_unstable();
-        if seen.contains(&sites) {
-            continue;
-        }
-        seen.push(sites);
-        let access = |touch: Touch, system: &System<'_>| RacingAccess {
-            block: system.block_of(touch.thread.into()),
-            thread: u32::from(touch.thread) % launch.block_threads().max(1),
-            writes: touch.writes,
-            strong: touch.strong,
-            place: system.site(touch.site),
-        };
-        let accesses = [access(race.second, &system), access(race.first, &system)];
-        let (memory, shared) = system.word_name(race.word as usize, race.bytes);
-        let (mut schedule, now) = system.schedule(&found.graph, state);
-        if let (Some(&local), Some(&contents)) = (now.get(thread), now.last()) {
-            schedule.push(system.describe(thread, local, contents));
-        }
-        let place = system.site(race.second.site);
-        let kind = FailureKind::Race { memory, shared, accesses };
-        failures.push(Failure { kind, schedule, stuck: Vec::new(), place, memory: Vec::new() });
-    }
-    let overflow = system.orders.as_ref().is_some_and(|orders| orders.overflow);
-    let unknown = found.wrong.iter().any(|(kind, _)| match kind {
-        Wrong::Stopped(local) => matches!(system.why_stopped(*local), Some((Status::Unknown(_), _))),
-        _ => false,
-    });
-    let races = match (&found.limit, failures.is_empty()) {
-        (_, false) => Races::Some,
-        (Some(_), true) => Races::Unknown("there are too many states".to_owned()),
-        (None, true) if overflow => Races::Unknown("too many places are atomic".to_owned()),
-        (None, true) if unknown => Races::Unknown("some instructions are not explored".to_owned()),
-        (None, true) => Races::None,
-    };
-    Ok((races, failures))
 }
 
 fn judge(system: &mut System<'_>, found: &Search, options: &Options, outcome: &mut Outcome) {

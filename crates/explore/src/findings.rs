@@ -7,6 +7,7 @@ use standstill_kernel_ir::AtomicOperation;
 
 use crate::check::{Failure, FailureKind, Outcome, RacingAccess};
 use crate::launch::Launch;
+use crate::misuse;
 use crate::schedule::{Place, ScheduleStep, Stand, StepKind, Stuck};
 
 /// Steps of a schedule that are shown.
@@ -19,7 +20,13 @@ pub type LineOf<'a> = dyn Fn(u32) -> (String, u32, u32) + 'a;
 pub fn findings(outcome: &Outcome, launch: &Launch, line_of: &LineOf<'_>) -> Vec<Finding> {
     let mut list = Vec::new();
     for failure in &outcome.failures {
-        list.push(finding(failure, outcome, launch, line_of));
+        let finding = finding(failure, outcome, launch, line_of);
+        // What an expectation has shown already, with the end that it leads to.
+        let place = |finding: &Finding| finding.primary_span().map(|span| (span.file.clone(), span.line));
+        let same = |known: &Finding| known.rule == finding.rule && place(known) == place(&finding);
+        if !list.iter().any(|known| same(known) && matches!(finding.rule, Rule::LostUpdate | Rule::Aba)) {
+            list.push(finding);
+        }
     }
     list.extend(outcome.not_explored.iter().map(|missing| {
         let message = format!("{} is not explored: what comes behind it stays open", missing.what);
@@ -32,7 +39,7 @@ pub fn findings(outcome: &Outcome, launch: &Launch, line_of: &LineOf<'_>) -> Vec
     list
 }
 
-fn span(place: &Place, label: impl Into<String>, primary: bool, line_of: &LineOf<'_>) -> Span {
+pub(crate) fn span(place: &Place, label: impl Into<String>, primary: bool, line_of: &LineOf<'_>) -> Span {
     let (file, line, column) =
         if place.line > 0 { (place.file.clone(), place.line, place.column) } else { line_of(place.offset) };
     let span = Span::cause(file, line, column, label);
@@ -52,6 +59,13 @@ fn finding(failure: &Failure, outcome: &Outcome, launch: &Launch, line_of: &Line
             finding
         }
         FailureKind::Race { memory, shared, accesses } => race(memory, *shared, accesses, outcome, line_of),
+        FailureKind::Reuse { memory, accesses } => misuse::reuse(memory, accesses, outcome, line_of),
+        FailureKind::LostUpdate { memory, accesses } => {
+            misuse::outdated(Rule::LostUpdate, memory, accesses, outcome, line_of)
+        }
+        FailureKind::Aba { memory, accesses } => {
+            misuse::outdated(Rule::Aba, memory, accesses, outcome, line_of)
+        }
         FailureKind::OutOfBounds { what } => wrong_access(Rule::OutOfBounds, what, failure, outcome, line_of),
         FailureKind::Misaligned { what } => wrong_access(Rule::Misaligned, what, failure, outcome, line_of),
     };

@@ -7,9 +7,9 @@ use standstill_kernel_ir::{
 };
 
 use crate::code::Code;
+use crate::follow::{Event, Events};
 use crate::launch::Launch;
 use crate::memory::Memory;
-use crate::order::Event;
 use crate::thread::{Active, Codes, Local, Running, Status, code};
 use crate::values::{is_clock, is_in_space};
 
@@ -76,7 +76,7 @@ pub(crate) struct Machine<'a, 'b> {
     /// Plain accesses belong to the step before them.
     pub(crate) merges_plain: bool,
     /// What matters for order, where that is followed.
-    pub(crate) events: Option<Vec<Event>>,
+    pub(crate) events: Option<Events>,
 }
 
 /// An access that was made.
@@ -302,11 +302,14 @@ impl<'a> Machine<'a, '_> {
                 }
                 Did::Next
             }
+            Op::LifeMark { freed } => {
+                self.life_mark(function, instruction, freed);
+                Did::Next
+            }
             // Time does not count.
             Op::Fence { .. }
             | Op::Nanosleep
             | Op::Hint
-            | Op::LifeMark { .. }
             | Op::SetMaximumRegisters
             | Op::GridDependency { .. } => Did::Next,
             Op::Call(call) => self.call(function, instruction, call.0),

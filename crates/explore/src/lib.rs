@@ -8,14 +8,18 @@ mod access;
 mod check;
 mod code;
 mod expect;
+mod faults;
 mod findings;
+mod follow;
 mod graph;
 mod intern;
 mod interpret;
 mod knowers;
 mod launch;
 mod layout;
+mod life;
 mod memory;
+mod misuse;
 mod order;
 mod progress;
 mod reductions;
@@ -24,6 +28,7 @@ mod search;
 mod system;
 mod teams;
 mod thread;
+mod updates;
 mod values;
 
 pub use check::{

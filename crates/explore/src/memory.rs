@@ -53,6 +53,11 @@ impl Slot {
         (mask(self.bits / 8) << (self.shift / 8)) as u8
     }
 
+    /// Its bytes of a word, where they lie in it.
+    pub(crate) fn only(self, word: u64) -> u64 {
+        word & mask(self.bits) << self.shift
+    }
+
     /// The word with the value put in.
     pub(crate) fn put(self, word: u64, value: u64) -> u64 {
         let mask = mask(self.bits);

@@ -9,6 +9,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use standstill_kernel_ir::{Order, Scope};
 
+use crate::follow::{Event, Looks, NOTHING, Shown, Site, Touch, What as Fault};
 use crate::intern::Interner;
 use crate::knowers::Knowers;
 
@@ -29,49 +30,28 @@ pub(crate) const MOST_THREADS: usize = 32;
 /// Bits of locations come behind those of threads.
 const FIRST_LOCATION: usize = MOST_THREADS * 5;
 
-/// Where an instruction stands: function and instruction.
-pub(crate) type Site = (u32, u32);
-
-/// What a step does that matters for order.
+/// Something that happened and that could still be part of a fault, and who is ordered after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Event {
-    /// An access of memory that others can see; of no bytes for one that only hands order on.
-    Access { word: u32, bytes: u8, reads: bool, writes: bool, order: Order, scope: Scope, site: Site },
-    /// A fence.
-    Fence { wide: bool, acquires: bool, releases: bool },
-}
-
-/// An access that could still race, and who is ordered after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Mark {
-    word: u32,
-    /// Its bytes of the word.
-    bytes: u8,
-    thread: u8,
-    writes: bool,
-    /// It is an atomic, relaxed or stronger access, which does not race with others of the kind.
-    strong: bool,
-    site: Site,
-    known: Knowers,
-}
-
-/// Two accesses without order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Race {
+pub(crate) struct Mark {
     pub(crate) word: u32,
-    /// The bytes of the word that both touch.
+    /// Its bytes of the word.
     pub(crate) bytes: u8,
-    pub(crate) first: Touch,
-    pub(crate) second: Touch,
+    pub(crate) thread: u8,
+    pub(crate) what: What,
+    pub(crate) site: Site,
+    pub(crate) known: Knowers,
 }
 
-/// One access of a race.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Touch {
-    pub(crate) thread: u8,
-    pub(crate) writes: bool,
-    pub(crate) strong: bool,
-    pub(crate) site: Site,
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum What {
+    /// An access; a strong one is atomic, relaxed or stronger, and does not race with others of the kind.
+    Access { writes: bool, strong: bool },
+    /// The memory was freed, and perhaps taken again.
+    Freed { taken: bool },
+    /// A read that an update goes back to, with what was read; `changed` is the last change of another thread since,
+    /// and who knows of the mark knows of that.
+    Read { value: u64, moved: bool, changed: Option<(u8, Site)> },
 }
 
 /// All orders that states were seen with, and what becomes of each.
@@ -80,7 +60,9 @@ pub(crate) struct Orders {
     marks: Interner<Vec<Mark>>,
     effects: Interner<Vec<Event>>,
     after: FxHashMap<(u32, u8, u32), (u32, u32)>,
-    races: Interner<Race>,
+    shown: Interner<Shown>,
+    /// Where the faults that were shown showed.
+    places: FxHashSet<Site>,
     /// Bits of what a location publishes: by word, first byte, block, and whether beyond the block.
     locations: FxHashMap<(u32, u32, bool), u32>,
     /// More locations than there are bits.
@@ -92,14 +74,12 @@ pub(crate) struct Orders {
     pub(crate) broken: bool,
     kept: FxHashMap<(u32, Knowers), u32>,
     per_block: u32,
+    looks: Looks,
 }
 
-/// No race.
-pub(crate) const NO_RACE: u32 = u32::MAX;
-
 impl Orders {
-    pub(crate) fn new(per_block: u32) -> Orders {
-        let mut orders = Orders { per_block: per_block.max(1), ..Orders::default() };
+    pub(crate) fn new(per_block: u32, looks: Looks) -> Orders {
+        let mut orders = Orders { per_block: per_block.max(1), looks, ..Orders::default() };
         // Number 0 is nothing to be ordered, and no effect.
         orders.marks.number(Vec::new());
         orders.effects.number(Vec::new());
@@ -107,26 +87,36 @@ impl Orders {
     }
 
     pub(crate) fn restart(&mut self) {
-        let plain = std::mem::take(&mut self.plain);
-        *self = Orders { plain, ..Orders::new(self.per_block) };
+        let (plain, looks) = (std::mem::take(&mut self.plain), std::mem::take(&mut self.looks));
+        *self = Orders { plain, ..Orders::new(self.per_block, looks) };
+    }
+
+    /// What is looked for.
+    pub(crate) fn looks(&self) -> &Looks {
+        &self.looks
     }
 
     pub(crate) fn effect(&mut self, events: Vec<Event>) -> u32 {
         self.effects.number(events).0
     }
 
-    pub(crate) fn race(&self, number: u32) -> Option<Race> {
-        self.races.get(number).map(|race| **race)
+    pub(crate) fn shown(&self, number: u32) -> Option<Shown> {
+        self.shown.get(number).map(|shown| **shown)
+    }
+
+    /// Whether every place that can show a fault has shown one: each is told once, so nothing more can be found.
+    pub(crate) fn has_all(&self) -> bool {
+        matches!(&self.looks, Looks::Updates(roles) if self.places.len() == roles.len())
     }
 
     pub(crate) fn bytes(&self) -> usize {
         self.marks.len() * 256 + self.after.capacity() * 24
     }
 
-    /// The order after what a thread did, and the race that it showed.
+    /// The order after what a thread did, and the fault that it showed.
     pub(crate) fn after(&mut self, order: u32, thread: u8, effect: u32) -> (u32, u32) {
         if effect == 0 {
-            return (order, NO_RACE);
+            return (order, NOTHING);
         }
         let key = (order, thread, effect);
         if let Some(&known) = self.after.get(&key) {
@@ -134,15 +124,16 @@ impl Orders {
         }
         let mut marks = self.marks.get(order).map_or(Vec::new(), |marks| (**marks).clone());
         let events = self.effects.get(effect).cloned();
-        let mut race = NO_RACE;
+        let mut shown = NOTHING;
         for event in events.iter().flat_map(|events| &**events) {
             if let Some(found) = self.apply(&mut marks, thread, *event)
-                && race == NO_RACE
+                && shown == NOTHING
             {
-                race = self.races.number(found).0;
+                self.places.insert(found.second.site);
+                shown = self.shown.number(found).0;
             }
         }
-        let known = (self.number(marks), race);
+        let known = (self.number(marks), shown);
         self.after.insert(key, known);
         known
     }
@@ -170,16 +161,18 @@ impl Orders {
             return known;
         }
         let mut marks = self.marks.get(order).map_or(Vec::new(), |marks| (**marks).clone());
-        marks.retain(|mark| !mark.known.holds(now));
+        marks.retain(|mark| match mark.what {
+            What::Access { .. } | What::Freed { taken: true } => !mark.known.holds(now),
+            What::Freed { taken: false } => true,
+            What::Read { .. } => now.meets(part(Part::Now, mark.thread.into())),
+        });
         let known = self.number(marks);
         self.kept.insert((order, now), known);
         known
     }
 
     fn number(&mut self, mut marks: Vec<Mark>) -> u32 {
-        marks.sort_unstable_by_key(|mark| {
-            (mark.word, mark.bytes, mark.thread, mark.writes, mark.strong, mark.site)
-        });
+        marks.sort_unstable_by_key(|mark| (mark.word, mark.bytes, mark.thread, mark.what, mark.site));
         self.marks.number(marks).0
     }
 
@@ -210,7 +203,7 @@ impl Orders {
         (own, others, all)
     }
 
-    fn apply(&mut self, marks: &mut Vec<Mark>, thread: u8, event: Event) -> Option<Race> {
+    fn apply(&mut self, marks: &mut Vec<Mark>, thread: u8, event: Event) -> Option<Shown> {
         let me = usize::from(thread);
         let block = u32::from(thread) / self.per_block;
         match event {
@@ -228,20 +221,13 @@ impl Orders {
                 }
                 None
             }
-            Event::Access { word, bytes, reads, writes, order, scope, site } => {
+            Event::Access { word, bytes, reads, writes, order, scope, site, .. } => {
                 let strong = order != Order::Weak;
-                let race = meets(marks, thread, word, bytes, writes, strong).map(|mark| Race {
-                    word,
-                    bytes: mark.bytes & bytes,
-                    first: Touch {
-                        thread: mark.thread,
-                        writes: mark.writes,
-                        strong: mark.strong,
-                        site: mark.site,
-                    },
-                    second: Touch { thread, writes, strong, site },
-                });
-                if strong {
+                let race = match self.looks {
+                    Looks::Races => meets(marks, thread, word, bytes, writes, strong),
+                    _ => None,
+                };
+                if strong && !marks.is_empty() {
                     // Pieces of one word are locations of their own.
                     let place = word * 8 + bytes.trailing_zeros().min(7);
                     let wide = scope >= Scope::Gpu || order == Order::Volatile || order == Order::Mmio;
@@ -252,17 +238,70 @@ impl Orders {
                         self.release(marks, me, block, place, order, wide, reads);
                     }
                 }
-                if strong {
-                    self.strong.insert(word);
-                } else if self.plain.insert(word) && self.strong.contains(&word) {
-                    self.broken = true;
+                match &self.looks {
+                    Looks::Races => {
+                        self.note(
+                            marks,
+                            Mark {
+                                word,
+                                bytes,
+                                thread,
+                                what: What::Access { writes, strong },
+                                site,
+                                known: part(Part::Now, me),
+                            },
+                        );
+                        race.map(|mark| {
+                            let second = Touch { thread, writes, strong, site };
+                            shown(Fault::Race, &mark, bytes, second)
+                        })
+                    }
+                    Looks::Lives => {
+                        let now = part(Part::Now, me);
+                        let fault = marks.iter().find(|mark| {
+                            let What::Freed { taken } = mark.what else { return false };
+                            let here = mark.word == word && mark.bytes & bytes != 0;
+                            here && (!taken && mark.thread != thread || !mark.known.meets(now))
+                        });
+                        let second = Touch { thread, writes, strong, site };
+                        fault.map(|mark| shown(Fault::Reuse, mark, bytes, second))
+                    }
+                    Looks::Updates(roles) => roles.access(marks, thread, event),
                 }
-                if self.plain.contains(&word) {
-                    let known = part(Part::Now, me);
-                    record(marks, Mark { word, bytes, thread, writes, strong, site, known });
-                }
-                race
             }
+            Event::Life { word, bytes, freed, site } => {
+                match freed {
+                    true => {
+                        let what = What::Freed { taken: false };
+                        let known = part(Part::Now, me);
+                        marks
+                            .iter_mut()
+                            .filter(|mark| mark.word == word)
+                            .for_each(|mark| mark.bytes &= !bytes);
+                        marks.retain(|mark| mark.bytes != 0);
+                        marks.push(Mark { word, bytes, thread, what, site, known });
+                    }
+                    false => {
+                        let here =
+                            marks.iter_mut().filter(|mark| mark.word == word && mark.bytes & bytes != 0);
+                        here.for_each(|mark| mark.what = What::Freed { taken: true });
+                    }
+                }
+                None
+            }
+        }
+    }
+
+    /// Keeps an access that could race.
+    fn note(&mut self, marks: &mut Vec<Mark>, mark: Mark) {
+        let What::Access { strong, .. } = mark.what else { return };
+        if strong {
+            self.strong.insert(mark.word);
+        } else if self.plain.insert(mark.word) && self.strong.contains(&mark.word) {
+            self.broken = true;
+        }
+        if self.plain.contains(&mark.word) {
+            record(marks, mark);
         }
     }
 
@@ -319,26 +358,45 @@ fn part(part: Part, thread: usize) -> Knowers {
     Knowers::one(part as usize * MOST_THREADS + thread.min(MOST_THREADS - 1))
 }
 
+/// Whether a thread is ordered after what a mark stands for.
+pub(crate) fn knows(mark: &Mark, thread: u8) -> bool {
+    mark.known.meets(part(Part::Now, usize::from(thread)))
+}
+
+/// What a thread knows of what it does itself.
+pub(crate) fn own(thread: u8) -> Knowers {
+    part(Part::Now, usize::from(thread))
+}
+
+/// A fault of an access and of what a mark stands for.
+fn shown(what: Fault, mark: &Mark, bytes: u8, second: Touch) -> Shown {
+    let (writes, strong) = match mark.what {
+        What::Access { writes, strong } => (writes, strong),
+        What::Freed { .. } | What::Read { .. } => (true, true),
+    };
+    let first = Touch { thread: mark.thread, writes, strong, site: mark.site };
+    Shown { what, word: mark.word, bytes: mark.bytes & bytes, first, between: None, second }
+}
+
 /// The first mark that an access races with.
 fn meets(marks: &[Mark], thread: u8, word: u32, bytes: u8, writes: bool, strong: bool) -> Option<Mark> {
-    let now = part(Part::Now, usize::from(thread));
     let races = |mark: &&Mark| {
+        let What::Access { writes: wrote, strong: was_strong } = mark.what else { return false };
         mark.word == word
             && mark.bytes & bytes != 0
             && mark.thread != thread
-            && (mark.writes || writes)
-            && !(mark.strong && strong)
-            && !mark.known.meets(now)
+            && (wrote || writes)
+            && !(was_strong && strong)
+            && !knows(mark, thread)
     };
     marks.iter().find(races).copied()
 }
 
 /// Puts an access among the marks: a plain write stands for all accesses of its bytes before it.
 fn record(marks: &mut Vec<Mark>, mark: Mark) {
+    let hides = matches!(mark.what, What::Access { writes: true, strong: false });
     for old in marks.iter_mut().filter(|old| old.word == mark.word && old.bytes & mark.bytes != 0) {
-        let replaced = mark.writes && !mark.strong
-            || old.thread == mark.thread && old.writes == mark.writes && old.strong == mark.strong;
-        if replaced {
+        if hides || (old.thread, old.what) == (mark.thread, mark.what) {
             old.bytes &= !mark.bytes;
         }
     }
@@ -354,7 +412,18 @@ mod tests {
     const FLAG: u32 = 1;
 
     fn access(word: u32, writes: bool, order: Order, scope: Scope) -> Event {
-        Event::Access { word, bytes: 15, reads: !writes, writes, order, scope, site: (0, word) }
+        Event::Access {
+            word,
+            bytes: 15,
+            reads: !writes,
+            writes,
+            order,
+            scope,
+            site: (0, word),
+            before: 0,
+            after: 0,
+            swapped: None,
+        }
     }
 
     fn fence(wide: bool) -> Event {
@@ -364,13 +433,13 @@ mod tests {
     /// Runs events of threads, one thread in each block unless `per_block` says otherwise; gives the number of races.
     #[track_caller]
     fn check(per_block: u32, events: &[(u8, Event)], races: usize) {
-        let mut orders = Orders::new(per_block);
+        let mut orders = Orders::new(per_block, Looks::Races);
         let (mut order, mut found) = (0, 0);
         for &(thread, event) in events {
             let effect = orders.effect(vec![event]);
             let (next, race) = orders.after(order, thread, effect);
             order = next;
-            found += usize::from(race != NO_RACE);
+            found += usize::from(race != NOTHING);
         }
         assert_eq!(found, races, "{events:?}");
     }
@@ -408,6 +477,9 @@ mod tests {
             order: Relaxed,
             scope: gpu,
             site: (0, 9),
+            before: 0,
+            after: 0,
+            swapped: None,
         };
         check(1, &[(0, write), (0, set(Release, gpu)), (2, bump), (1, get(Acquire, gpu)), (1, read)], 0);
         // A plain relaxed write in between does not.
@@ -455,12 +527,12 @@ mod tests {
 
     #[test]
     fn threads_that_meet_know_of_each_other() {
-        let mut orders = Orders::new(2);
+        let mut orders = Orders::new(2, Looks::Races);
         let write = orders.effect(vec![access(X, true, Order::Weak, Scope::Cta)]);
         let (order, _) = orders.after(0, 0, write);
         let met = orders.meet(order, &[0, 1]);
-        assert_eq!(orders.after(met, 1, write).1, NO_RACE);
-        assert_ne!(orders.after(order, 1, write).1, NO_RACE);
+        assert_eq!(orders.after(met, 1, write).1, NOTHING);
+        assert_ne!(orders.after(order, 1, write).1, NOTHING);
         assert_eq!(orders.forget(met, [0, 1].into_iter()), 0);
         assert_ne!(orders.forget(order, [0, 1].into_iter()), 0);
     }

@@ -136,7 +136,7 @@ impl ProgressGraph {
         observer: &mut dyn Observer,
     ) -> Result<ProgressGraph, ProgressError> {
         let reductions = Reductions::for_properties(&[Property::Schedulers]);
-        let mut system = System::new(program, launch.clone(), reductions, false)?;
+        let mut system = System::new(program, launch.clone(), reductions, None)?;
         let threads = system.threads();
         if threads > MOST_PROGRESS_THREADS {
             return Err(ProgressError::Threads(threads));

@@ -6,12 +6,12 @@ use standstill_kernel_ir::{
 
 use standstill_kernel_ir::evaluate::signed;
 
+use crate::follow::Site;
 use crate::graph::{Graph, StateId};
 use crate::interpret::Seen;
 use crate::launch::plain_name;
 use crate::layout::Word;
 use crate::memory::Wrong;
-use crate::order::Site;
 use crate::search::successors;
 use crate::system::{Next, System};
 use crate::thread::Status;

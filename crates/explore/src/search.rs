@@ -131,7 +131,7 @@ fn attempt(
     let mut judged: FxHashMap<u32, bool> = FxHashMap::default();
     let (mut state, mut after) = (Vec::new(), Vec::new());
     let mut at: StateId = 0;
-    while (at as usize) < search.graph.len() && !system.is_broken() {
+    while (at as usize) < search.graph.len() && !system.is_broken() && !system.has_all() {
         state.clear();
         state.extend_from_slice(search.graph.state(at));
         let (mut steps, mut stopped) = (0, None);

@@ -5,12 +5,13 @@ use rustc_hash::FxHashMap;
 use standstill_kernel_ir::{BarrierKind, FunctionId, Op, Order, Program, Scope, Space, Symbol};
 
 use crate::code::{Code, is_collective};
+use crate::follow::{Event, Events, Looks, NOTHING};
 use crate::intern::Interner;
 use crate::interpret::{Context, Machine, Shared, Stop, Unknown};
 use crate::launch::{Launch, LaunchError};
 use crate::layout::Word;
 use crate::memory::Memory;
-use crate::order::{Event, NO_RACE, Orders};
+use crate::order::Orders;
 use crate::reductions::Reductions;
 use crate::thread::{Active, Local, Running, Status};
 
@@ -67,9 +68,9 @@ pub(crate) struct System<'p> {
     next: Vec<Next>,
     /// By number of thread state and memory: what comes of its step.
     steps: FxHashMap<u64, Done>,
-    /// Who is ordered after what, where races are looked for; then a state has a number for it before that of memory.
+    /// What is followed, where it is looked for; then a state has a number for it before that of memory.
     pub(crate) orders: Option<Orders>,
-    /// The first race that the steps since the last look have shown.
+    /// The first fault that the steps since the last look have shown.
     pub(crate) race: Option<u32>,
     unknown: Interner<Unknown>,
 }
@@ -79,7 +80,7 @@ impl<'p> System<'p> {
         program: &'p dyn Program,
         launch: Launch,
         reductions: Reductions,
-        races: bool,
+        looks: Option<Looks>,
     ) -> Result<System<'p>, LaunchError> {
         let threads = launch.threads()?;
         let codes = load(program, launch.kernel);
@@ -112,7 +113,7 @@ impl<'p> System<'p> {
             locals: Interner::default(),
             next: Vec::new(),
             steps: FxHashMap::default(),
-            orders: races.then(|| Orders::new(block_threads)),
+            orders: looks.map(|looks| Orders::new(block_threads, looks)),
             race: None,
             unknown: Interner::default(),
         })
@@ -146,6 +147,11 @@ impl<'p> System<'p> {
     /// Something was taken for unimportant that is not: the search must begin again.
     pub(crate) fn is_broken(&self) -> bool {
         self.memory.broken || self.orders.as_ref().is_some_and(|orders| orders.broken)
+    }
+
+    /// All that can be found has been.
+    pub(crate) fn has_all(&self) -> bool {
+        self.orders.as_ref().is_some_and(Orders::has_all)
     }
 
     pub(crate) fn local(&self, number: u32) -> Option<&Local> {
@@ -237,7 +243,7 @@ impl<'p> System<'p> {
         };
         let state = running.state(&self.codes, status);
         let effect = match (&mut self.orders, events) {
-            (Some(orders), Some(events)) => orders.effect(events),
+            (Some(orders), Some(events)) => orders.effect(events.into_list()),
             _ => 0,
         };
         let (number, fresh) = self.locals.number(state);
@@ -253,7 +259,7 @@ impl<'p> System<'p> {
         if let (Some(orders), Some(slot)) = (&mut self.orders, state.get_mut(at)) {
             let (order, race) = orders.after(*slot, thread as u8, effect);
             *slot = order;
-            if race != NO_RACE {
+            if race != NOTHING {
                 self.race.get_or_insert(race);
             }
         }
@@ -314,7 +320,7 @@ impl<'p> System<'p> {
             accesses: 0,
             seen: None,
             merges_plain: self.reductions.merge_plain_accesses,
-            events: self.orders.is_some().then(Vec::new),
+            events: self.orders.as_ref().map(|orders| Events::new(orders.looks())),
         })
     }
 
@@ -403,7 +409,18 @@ impl<'p> System<'p> {
 pub(crate) fn at_barrier(word: usize, order: Order) -> Event {
     let (word, scope) = (word as u32, Scope::Cta);
     let releases = order == Order::Release;
-    Event::Access { word, bytes: 0, reads: true, writes: releases, order, scope, site: (0, 0) }
+    Event::Access {
+        word,
+        bytes: 0,
+        reads: true,
+        writes: releases,
+        order,
+        scope,
+        site: (0, 0),
+        before: 0,
+        after: 0,
+        swapped: None,
+    }
 }
 
 /// What stands before a thread that is not alone with its next operation.

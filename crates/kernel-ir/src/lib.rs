@@ -28,6 +28,7 @@ mod operand;
 mod reach;
 pub mod ssa;
 mod types;
+mod updates;
 
 pub use arithmetic::{Arithmetic, ArithmeticFlags, BooleanOperation, Comparison, Operation, VideoOperation};
 pub use call_graph::{CallGraph, CallGraphBuilder};
@@ -52,3 +53,4 @@ pub use operand::{Guard, Operand, OperandRange, Register, Special, Symbol};
 pub use reach::Reachability;
 pub use ssa::{Ssa, User, Uses, ValueDef, ValueId};
 pub use types::{Space, Type};
+pub use updates::{Update, Updates};

@@ -267,6 +267,9 @@ fn explored(outcome: &Outcome, launch: &Launch) -> Explored {
         },
         ..Explored::default()
     };
+    for (what, why) in &outcome.not_known {
+        explored.races.push_str(&format!("; {what} are not known: {why}"));
+    }
     match &outcome.verdicts {
         Some(Ok(verdicts)) => {
             explored.schedulers =

@@ -8,6 +8,7 @@
 mod cases;
 mod common;
 
+use std::path::Path;
 use std::process::Command;
 
 use cases::{Case, compare, compiler, find_cases, judge_all, patiently, place};
@@ -21,26 +22,36 @@ fn every_case_is_explored_as_its_header_says() {
 }
 
 fn judge(case: &Case, version: &str) -> Result<(), String> {
-    let wrong = |what: String| format!("{}: {what}", case.name);
-    let (folder, stem) = place(case, version).map_err(wrong)?;
+    let (folder, stem) = place(case, version).map_err(|what| format!("{}: {what}", case.name))?;
+    let mut steps = case.header("steps").split_whitespace();
+    let mut launches = case.text.lines().filter_map(|line| line.strip_prefix("// explore:"));
+    launches.try_for_each(|launch| {
+        let steps = steps.next().and_then(|steps| steps.parse().ok());
+        explore(case, &folder, &stem, launch, steps)
+            .map_err(|what| format!("{} with {}: {what}", case.name, launch.trim()))
+    })
+}
+
+/// One launch of a case, as its header says; `steps` of the shortest schedule.
+fn explore(case: &Case, folder: &Path, stem: &str, launch: &str, steps: Option<usize>) -> Result<(), String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_standstill"));
-    command.current_dir(&folder).args(["explore", "--format", "json"]);
-    command.args(case.header("explore").split_whitespace()).arg(format!("{stem}.cu"));
-    let output = patiently(&mut command).map_err(wrong)?;
+    command.current_dir(folder).args(["explore", "--format", "json"]);
+    command.args(launch.split_whitespace()).arg(format!("{stem}.cu"));
+    let output = patiently(&mut command)?;
     let answer: Value = serde_json::from_slice(&output.stdout)
-        .map_err(|error| wrong(format!("{error}: {}", String::from_utf8_lossy(&output.stderr))))?;
-    compare(case, &answer, &stem)?;
+        .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&output.stderr)))?;
+    compare(case, &answer, stem)?;
     let explored = &answer["explored"];
     if explored["complete"] != true {
-        return Err(wrong(format!("not all interleavings were tried: {explored}")));
+        return Err(format!("not all interleavings were tried: {explored}"));
     }
     let exit = i64::from(case.is_bug);
     if answer["exit"] != exit {
-        return Err(wrong(format!("exit code {} instead of {exit}: {}", answer["exit"], answer["errors"])));
+        return Err(format!("exit code {} instead of {exit}: {}", answer["exit"], answer["errors"]));
     }
     let progress = case.header("progress");
     if !explored["progress"].as_str().unwrap_or_default().starts_with(progress) {
-        return Err(wrong(format!("forward progress: {} instead of {progress}", explored["progress"])));
+        return Err(format!("forward progress: {} instead of {progress}", explored["progress"]));
     }
     let ends = case.header("ends");
     let schedulers = explored["schedulers"].as_object().into_iter().flatten();
@@ -49,10 +60,10 @@ fn judge(case: &Case, version: &str) -> Result<(), String> {
     let weak: Vec<&str> = weak.map(|(name, _)| name.as_str()).collect();
     let wanted: Vec<&str> = ends.split_whitespace().collect();
     if !ends.is_empty() && (weak.len() != wanted.len() || !wanted.iter().all(|name| weak.contains(name))) {
-        return Err(wrong(format!("ends under {weak:?} instead of {wanted:?}")));
+        return Err(format!("ends under {weak:?} instead of {wanted:?}"));
     }
-    match case.header("steps").parse::<usize>() {
-        Ok(steps) if !shows_steps(&answer, steps) => Err(wrong(format!("not by {steps} steps: {answer}"))),
+    match steps {
+        Some(steps) if !shows_steps(&answer, steps) => Err(format!("not by {steps} steps: {answer}")),
         _ => Ok(()),
     }
 }

@@ -1,12 +1,15 @@
 // case: cas_multiply
 // rule: none
 // where: explore
+// explore: --grid 2 --expect acc==6
+// explore: --grid 3 --expect acc==30
 // explore: --grid 4 --expect acc==210
-// why: whoever comes in between makes the compare-and-swap fail, and it is tried again with what is there
+// explore: --grid 5 --expect acc==2310
+// explore: --grid 6 --expect acc==30030
+// why: a compare-and-swap that fails tries again with what it found
 __device__ int acc = 1;
-__device__ const int factors[4] = {2, 3, 5, 7};
+__device__ const int factors[6] = {2, 3, 5, 7, 11, 13};
 __global__ void multiply() {
-  int factor = factors[blockIdx.x];
-  int old = *(volatile int *)&acc, seen;
+  int factor = factors[blockIdx.x], old = *(volatile int *)&acc, seen;
   while ((seen = atomicCAS(&acc, old, old * factor)) != old) old = seen;
 }

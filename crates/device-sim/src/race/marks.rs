@@ -75,11 +75,10 @@ impl Race {
         let Some(pairs) = self.pairs_of(core) else { return };
         let Some(&id) = pairs.positions.get(position) else { return };
         let now = self.last_change(memory, address);
-        if !write || !pairs.updates.contains_key(&id) {
+        let Some(update) = pairs.update(id).filter(|_| write) else {
             self.remember(actor, id, memory, address, now);
             return;
-        }
-        let Some(update) = pairs.updates.get(&id) else { return };
+        };
         let Some((_, seen)) = self.recalled(actor, &update.from, memory, address) else { return };
         let lost = now != seen && now.thread != actor.number && !actor.is_behind(now, self.warps);
         let strong = self.sites.get(site as usize).is_some_and(|site| site.strong.is_some());
@@ -102,14 +101,14 @@ impl Race {
         let Some(pairs) = self.pairs_of(core) else { return };
         let Some(&id) = pairs.positions.get(position) else { return };
         let now = self.last_change(memory, address);
-        if let Some(update) = pairs.updates.get(&id) {
+        if let Some(update) = pairs.update(id) {
             let mark = Mark { thread: actor.number, time: actor.time, site };
             if !succeeded && update.ignored {
                 if self.recalled(actor, &update.from, memory, address).is_some() {
                     self.found(Rule::LostUpdate, mark, now, None, memory, address);
                 }
             } else if succeeded
-                && update.chases
+                && !update.chased.is_empty()
                 && let Some((_, seen)) = self.recalled(actor, &update.expected, memory, address)
                 && seen != now
                 && now.thread != actor.number

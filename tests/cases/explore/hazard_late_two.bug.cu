@@ -1,0 +1,41 @@
+// case: hazard_late_two
+// rule: reuse-after-free
+// where: explore
+// explore: --grid 4
+// why: the reader announces the slot after it has read it, so nobody knows of the read
+#define READERS 2
+#define FREED(p) asm volatile("// standstill.freed %0, 4;" :: "l"(p) : "memory")
+#define TAKEN(p) asm volatile("// standstill.allocated %0, 4;" :: "l"(p) : "memory")
+__device__ volatile int head = 2, key[4] = {10, 30, 50, 0}, spare = 3, hazard[READERS] = {-1, -1}, out[READERS];
+__device__ void read(int me) {
+  int slot = head;
+  if (slot < 0) return;
+  out[me] = key[slot];  //~ reuse-after-free
+  hazard[me] = slot;
+  __threadfence();
+  if (head != slot) out[me] = 0;
+  hazard[me] = -1;
+}
+__device__ void remove() {
+  int slot = head;
+  head = -1;
+  __threadfence();
+  for (int r = 0; r < READERS; ++r) {
+    if (hazard[r] == slot) return;
+  }
+  __threadfence();
+  FREED(&key[slot]);
+  __threadfence();
+  spare = slot;
+}
+__device__ void reuse() {
+  int slot = spare;
+  __threadfence();
+  TAKEN(&key[slot]);
+  key[slot] = 99;
+}
+__global__ void work() {
+  if (blockIdx.x == 0) remove();
+  else if (blockIdx.x == 1) reuse();
+  else read(blockIdx.x - 2);
+}

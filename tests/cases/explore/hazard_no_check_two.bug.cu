@@ -1,0 +1,40 @@
+// case: hazard_no_check_two
+// rule: reuse-after-free
+// where: explore
+// explore: --grid 4
+// why: the reader does not look again after its announcement: the slot may have been looked for, freed and taken anew before it
+#define READERS 2
+#define FREED(p) asm volatile("// standstill.freed %0, 4;" :: "l"(p) : "memory")
+#define TAKEN(p) asm volatile("// standstill.allocated %0, 4;" :: "l"(p) : "memory")
+__device__ volatile int head = 2, key[4] = {10, 30, 50, 0}, spare = 3, hazard[READERS] = {-1, -1}, out[READERS];
+__device__ void read(int me) {
+  int slot = head;
+  hazard[me] = slot;
+  __threadfence();
+  if (slot >= 0) out[me] = key[slot];  //~ reuse-after-free
+  __threadfence();
+  hazard[me] = -1;
+}
+__device__ void remove() {
+  int slot = head;
+  head = -1;
+  __threadfence();
+  for (int r = 0; r < READERS; ++r) {
+    if (hazard[r] == slot) return;
+  }
+  __threadfence();
+  FREED(&key[slot]);
+  __threadfence();
+  spare = slot;
+}
+__device__ void reuse() {
+  int slot = spare;
+  __threadfence();
+  TAKEN(&key[slot]);
+  key[slot] = 99;
+}
+__global__ void work() {
+  if (blockIdx.x == 0) remove();
+  else if (blockIdx.x == 1) reuse();
+  else read(blockIdx.x - 2);
+}
