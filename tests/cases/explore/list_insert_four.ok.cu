@@ -3,7 +3,7 @@
 // where: explore
 // explore: --grid 2 --expect key[head]==10&&key[next[head]]==20&&key[next[next[head]]]==25&&key[next[next[next[head]]]]==30
 // explore: --grid 3 --expect key[next[head]]==20&&key[next[next[head]]]==25&&key[next[next[next[head]]]]==28
-// explore: --grid 4 --expect key[next[head]]==20&&key[next[next[head]]]==22&&key[next[next[next[head]]]]==25&&key[next[next[next[next[head]]]]]==28&&key[next[next[next[next[next[head]]]]]]==30
+// explore: --grid 4 --no-schedulers --expect key[next[head]]==20&&key[next[next[head]]]==22&&key[next[next[next[head]]]]==25&&key[next[next[next[next[head]]]]]==28&&key[next[next[next[next[next[head]]]]]]==30
 // why: an insert that lost its place searches again from the head, so all four stand in order at the end
 __device__ int head = 0;
 __device__ int key[7] = {10, 30, 50, 20, 25, 28, 22};

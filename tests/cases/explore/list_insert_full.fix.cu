@@ -2,7 +2,7 @@
 // rule: none
 // where: explore
 // explore: --grid 3 --expect refused==1&&next[next[next[next[head]]]]==-1&&key[next[head]]<key[next[next[head]]]
-// explore: --grid 4 --expect refused==2&&next[next[next[next[head]]]]==-1&&key[next[head]]<key[next[next[head]]]
+// explore: --grid 4 --no-schedulers --expect refused==2&&next[next[next[next[head]]]]==-1&&key[next[head]]<key[next[next[head]]]
 // why: the pool has room for two more nodes; who draws a number beyond them is refused and leaves the list alone
 __device__ int head = 0, used = 2, refused;
 __device__ volatile int key[4] = {10, 90}, next[4] = {1, -1, -1, -1};
