@@ -164,3 +164,17 @@ fn a_flag_in_shared_memory_needs_a_fence_or_a_meeting() {
     check(&near("", "membar.cta;"), None, &[("missing-release", write)]);
     check(&near("membar.cta;", "bar.sync 0;"), None, &[]);
 }
+
+#[test]
+fn a_second_look_at_a_flag_needs_no_second_acquire() {
+    let twice = |first: &str| {
+        format!(
+            "@!%p2 bra WRITE;\nFIRST:\nld.{first}.gpu.global.u32 %r3, [%rd1];\nsetp.eq.s32 %p3, %r3, 0;\n@%p3 bra FIRST;\n\
+             SPIN:\nld.relaxed.gpu.global.u32 %r3, [%rd1];\nsetp.eq.s32 %p3, %r3, 0;\n@%p3 bra SPIN;\n\
+             ld.global.u32 %r4, [%rd1+4];\nst.global.u32 [%rd5], %r4;\nbra END;\nWRITE:\nst.global.u32 [%rd1+4], 5;\n\
+             st.release.gpu.global.u32 [%rd1], 1;"
+        )
+    };
+    check(&twice("acquire"), None, &[]);
+    check(&twice("relaxed"), None, &[("missing-acquire", "ld.relaxed.gpu.global.u32 %r3, [%rd1];")]);
+}

@@ -33,6 +33,8 @@ pub(crate) struct Address {
     pub(super) terms: Vec<(Atom, i64)>,
     /// Bytes accessed.
     pub(crate) bytes: i64,
+    /// It lies at the constant or behind it: what is added are multiples of indices and extents.
+    pub(super) ascends: bool,
 }
 
 impl Address {
@@ -48,7 +50,7 @@ impl Address {
             return None;
         }
         let bytes = i64::from(access.ty.bytes()) * i64::from(access.elements.max(1));
-        let mut address = Address { base, constant: 0, terms: Vec::new(), bytes };
+        let mut address = Address { base, constant: 0, terms: Vec::new(), bytes, ascends: false };
         address.add_source(body, instruction, 0, 1, 0);
         address.terms.sort_unstable();
         address.terms.dedup_by(|later, earlier| {
@@ -59,6 +61,7 @@ impl Address {
             same
         });
         address.terms.retain(|(_, factor)| *factor != 0);
+        address.ascends = address.terms.iter().all(|&(atom, factor)| factor > 0 && is_index(body, atom));
         Some(address)
     }
 
@@ -178,6 +181,14 @@ impl Address {
             .chain(&other.terms)
             .fold(0u64, |step, (_, factor)| greatest_divisor(step, factor.unsigned_abs()));
         let distance = other.constant.wrapping_sub(self.constant);
+        let behind = |access: &Address, fixed: &Address| {
+            fixed.terms.is_empty()
+                && access.ascends
+                && fixed.constant.wrapping_add(fixed.bytes) <= access.constant
+        };
+        if behind(self, other) || behind(other, self) {
+            return false;
+        }
         if step == 0 {
             return distance < self.bytes && distance.wrapping_neg() < other.bytes;
         }
@@ -261,6 +272,35 @@ fn greatest_divisor(mut a: u64, mut b: u64) -> u64 {
         (a, b) = (b, a % b);
     }
     a
+}
+
+/// Whether an atom is an index or an extent of the launch, or made of such by sums and products: it is never negative, as
+/// long as nothing overflows.
+fn is_index(body: &Body, atom: Atom) -> bool {
+    match atom {
+        Atom::Axis(..) => true,
+        Atom::Value(value) => is_sum_of_indices(body, value, 8),
+        Atom::Parameter(..) | Atom::Content(..) => false,
+    }
+}
+
+fn is_sum_of_indices(body: &Body, value: ValueId, depth: u32) -> bool {
+    let Some((_, instruction)) = body.definition(value).filter(|_| depth > 0) else { return false };
+    let Op::Arithmetic(arithmetic) = instruction.op else { return false };
+    let plain = matches!(
+        arithmetic.operation,
+        Operation::Mov | Operation::Cvt | Operation::Add | Operation::Mul | Operation::Mad | Operation::Shl
+    );
+    plain
+        && !arithmetic.ty.is_float()
+        && !arithmetic.from.is_float()
+        && (0..usize::from(instruction.operands.sources)).all(|index| match body.source(instruction, index) {
+            Operand::Immediate(bits) => bits.cast_signed() >= 0,
+            Operand::Special(_) => true,
+            _ => body
+                .source_value(instruction, index)
+                .is_some_and(|value| is_sum_of_indices(body, value, depth - 1)),
+        })
 }
 
 /// Who agrees on an atom.
