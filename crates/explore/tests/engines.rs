@@ -17,7 +17,7 @@ use standstill_device_sim::{Device, LaunchRequest, Progress, Schedule};
 use standstill_explore::{
     Argument, Expectation, FailureKind, Launch, Limits, Options, Outcome, Races, Stand, explore,
 };
-use standstill_findings::{Finding, Known, Outcome as Happens, Platform, Rule, Severity};
+use standstill_findings::{Finding, Known, Outcome as Happens, Platform, Rule, Severity, Span};
 use standstill_kernel_ir::Program as _;
 use standstill_kernel_ir::launch::{Device as Model, LaunchShape};
 use standstill_ptx::Lowering;
@@ -158,8 +158,12 @@ fn agree(program: &Program) -> Result<Option<Kind>, String> {
     let said = |finding: &Finding| finding.platforms.outcome(Platform::Nvidia);
     let grave: Vec<&Finding> = findings.iter().filter(|finding| finding.severity > Severity::Note).collect();
     let tell = || {
-        let list =
-            findings.iter().map(|f| format!("\n  {:?} {:?} {:?} {}", f.rule, f.severity, f.known, f.message));
+        let at =
+            |span: &Span| text.get(span.line as usize..).and_then(|rest| rest.lines().next()).unwrap_or("");
+        let list = findings.iter().map(|f| {
+            let lines: Vec<&str> = f.spans.iter().map(at).collect();
+            format!("\n  {:?} {:?} {:?} {} {lines:?}", f.rule, f.severity, f.known, f.message)
+        });
         list.collect::<String>()
     };
     let proved = |outcome: Happens| {
@@ -170,8 +174,17 @@ fn agree(program: &Program) -> Result<Option<Kind>, String> {
     }
     let orders = |rule| matches!(rule, Rule::MissingRelease | Rule::MissingAcquire | Rule::ScopeTooNarrow);
     // Accesses that no thread of this launch comes to do not race.
-    let lacks_order = grave.iter().any(|finding| finding.known == Known::Proved && orders(finding.rule));
-    if lacks_order && !races && !has_hang && program.has_no_dead_step() {
+    // Payload that all access strongly can be stale, but it does not race.
+    let is_weak = |span: &Span| {
+        let instruction = text.get(span.line as usize..).unwrap_or("");
+        ["ld.global", "ld.shared", "st.global", "st.shared"].iter().any(|name| instruction.starts_with(name))
+    };
+    let lacks_order = grave.iter().any(|finding| {
+        finding.known == Known::Proved && orders(finding.rule) && finding.spans.iter().any(is_weak)
+    });
+    // Threads that meet at a barrier by mistake are ordered by it.
+    let misplaced = grave.iter().any(|finding| finding.rule == Rule::DivergentBarrier);
+    if lacks_order && !misplaced && !races && !has_hang && program.has_no_dead_step() {
         return Err(format!("a missing order is proved, and exploring finds no race:{}", tell()));
     }
     if proved(Happens::MayHang) && !has_hang {
