@@ -1,7 +1,7 @@
-//! PTX: a tolerant parser with spans, and lowering to kernel IR.
+//! PTX: a tolerant parser with spans, lowering to kernel IR, and writing of it.
 //!
 //! Belongs here: the syntax of PTX (PTX ISA 9.x), what its compilers write beside it (line tables, debug
-//! sections, the project's own comments), and what each instruction is in terms of kernel IR.
+//! sections, the project's own comments), what each instruction is in terms of kernel IR, and the way back.
 //! Does not belong here: any rule about what is right or wrong, execution, and reading of files.
 //!
 //! [`parse`] never fails: unknown opcodes and modifiers are kept as text, and after a syntax error reading
@@ -25,6 +25,7 @@ pub mod lower;
 mod parser;
 pub mod span;
 pub mod syntax;
+pub mod write;
 
 pub use error::{ErrorKind, Errors, SyntaxError};
 pub use lower::Lowering;
