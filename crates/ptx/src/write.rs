@@ -1,6 +1,6 @@
 //! Kernel IR back to PTX, for compilers and drivers.
 //!
-//! What the text of an instruction needs and kernel IR does not keep (the direction of `cvta`, cache hints) cannot be
+//! What the text of an instruction needs and kernel IR does not keep (cache hints are dropped, the direction of `cvta` is taken from the input) cannot be
 //! written; neither can what is not understood. Such an instruction is an error with its place, never left out.
 
 mod arithmetic;
@@ -69,8 +69,10 @@ fn version(target: &str) -> &'static str {
     let number: u32 = target.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0);
     match number {
         0..=90 => "8.0",
-        91..=101 => "8.6",
-        _ => "8.7",
+        100 | 101 => "8.6",
+        120 => "8.7",
+        103 | 121 => "8.8",
+        _ => "9.0",
     }
 }
 

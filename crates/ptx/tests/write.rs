@@ -110,6 +110,7 @@ fn every_form_comes_back() {
         "LOOP: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 10; @%p1 bra LOOP; @%p2 ret; @!%p3 exit; @%p4 trap;",
         "L: .branchtargets A, B, C; brx.idx %r1, L; A: add.s32 %r1, %r1, 1; B: add.s32 %r1, %r1, 2; C: add.s32 %r1, %r1, 3;",
         ".local .align 8 .b8 stack[16]; .shared .align 4 .b32 tile[32]; mov.u64 %d1, stack; st.local.u32 [stack+4], 1; ld.shared.u32 %r1, [tile+12];",
+        "cvta.to.global.u64 %d1, %d2; cvta.shared.u64 %d1, %d2; isspacep.shared %p1, %d1; isspacep.shared::cluster %p1, %d1;",
         "// standstill.freed %d1, 16;\n// standstill.allocated %d1, 16;\nadd.s32 %r1, %r1, 1;",
     ] {
         check_body(body);
@@ -184,7 +185,7 @@ fn what_cannot_be_written_is_named() {
     for (instruction, name) in [
         ("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned"),
         ("frobnicate.u32 %r1, %r2;", "frobnicate.u32"),
-        ("cvta.to.shared.u64 %d1, %d2;", "cvta.to.shared.u64"),
+        ("vadd4.u32.u32.u32 %r1, %r2, %r3, %r4;", "vadd4.u32.u32.u32"),
     ] {
         let text = format!(".version 8.0\n.target sm_90\n.entry k() {{ {DECLARED} {instruction} ret; }}");
         let module = parse(&text);

@@ -41,6 +41,7 @@ pub(super) fn opcode(arithmetic: &Arithmetic) -> Option<String> {
             // Between integers there is nothing to round; PTX wants a word wherever there is.
             let relu = word(Flags::RELU, ".relu");
             let finite = word(Flags::FINITE, ".satfinite");
+            let (typed, other) = (type_name(unsigned(ty)), type_name(unsigned(from)));
             format!("{name}{rounding}{flush}{relu}{finite}{saturate}.{}.{}", typed?, other?)
         }
         Operation::Setp | Operation::Set => {
@@ -109,6 +110,17 @@ pub(super) fn opcode(arithmetic: &Arithmetic) -> Option<String> {
             format!("{name}{approximate}{rounding}{flush}{relu}{saturate}{carry}.{}", typed?)
         }
     })
+}
+
+/// Conversions have no types of mere bits: what extends those extends them by zeros.
+fn unsigned(ty: Type) -> Type {
+    match ty {
+        Type::B8 => Type::U8,
+        Type::B16 => Type::U16,
+        Type::B32 => Type::U32,
+        Type::B64 => Type::U64,
+        other => other,
+    }
 }
 
 fn mnemonic(operation: Operation, flags: Flags) -> Option<&'static str> {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use standstill_kernel_ir::{
     Access, AtomicOperation, BarrierKind, BarrierReduction, FenceKind, Instruction, Op, Operand, Operation,
-    Order, ShuffleMode, Type, VoteMode,
+    Order, ShuffleMode, Space, Type, VoteMode,
 };
 
 use super::arithmetic;
@@ -133,7 +133,19 @@ impl Writer<'_> {
         from: &[Operand],
     ) -> Option<String> {
         let Op::Arithmetic(what) = &instruction.op else { return None };
-        let opcode = arithmetic::opcode(what)?;
+        let opcode = match what.operation {
+            // Its space and direction stand in the text alone.
+            Operation::Cvta => {
+                let text = self.program.excerpt(instruction.offset)?;
+                text.split_whitespace().find(|word| word.starts_with("cvta."))?.to_owned()
+            }
+            Operation::Isspacep => {
+                let Operand::Immediate(number) = *from.get(1)? else { return None };
+                format!("isspacep{}", space_word(space_of_number(number)?)?)
+            }
+            _ => arithmetic::opcode(what)?,
+        };
+        let from = if what.operation == Operation::Isspacep { from.get(..1)? } else { from };
         // Carries are no registers of PTX.
         let carries = |flag: bool, operands: usize| operands - usize::from(flag && operands > 0);
         let carry_out = what.flags.has(standstill_kernel_ir::ArithmeticFlags::CARRY_OUT);
@@ -242,6 +254,13 @@ impl Writer<'_> {
         let register = operand.register()?;
         bits_name(self.function.registers.get(register.0 as usize)?.ty.bits())
     }
+}
+
+/// The space that a question asks about.
+fn space_of_number(number: u64) -> Option<Space> {
+    let spaces =
+        [Space::Global, Space::Shared, Space::SharedCluster, Space::Local, Space::Param, Space::Const];
+    spaces.into_iter().find(|&space| space as u64 == number)
 }
 
 /// The type of a source of a pure function.
