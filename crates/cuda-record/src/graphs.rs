@@ -5,7 +5,7 @@
 
 mod read;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use rustc_hash::FxHashMap;
 use standstill_trace::{Call, Site, Work};
@@ -17,7 +17,7 @@ use crate::api::sets::Fill;
 use crate::kernels::{Asked, meet};
 use crate::layout::{Handle, KernelNode};
 use crate::real::driver_function;
-use crate::recorder::{State, with};
+use crate::recorder::{State, captures, with};
 use crate::streams::Default;
 
 driver_function!(cuStreamGetCaptureInfo_v2(
@@ -32,17 +32,14 @@ driver_function!(cuStreamGetCaptureInfo_v2(
 /// `CU_STREAM_CAPTURE_STATUS_ACTIVE`.
 const ACTIVE: i32 = 1;
 
-/// Captures that were begun and not ended.
-static CAPTURES: AtomicUsize = AtomicUsize::new(0);
-
 /// A capture begins.
 pub fn capture_begins() {
-    CAPTURES.fetch_add(1, Ordering::Relaxed);
+    captures().fetch_add(1, Ordering::Relaxed);
 }
 
 /// A capture has ended.
 pub fn capture_ended() {
-    let _ = CAPTURES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_sub(1));
+    let _ = captures().fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_sub(1));
 }
 
 /// Whether calls of a stream go into a graph; if so, the node that the calling function has added is remembered with
@@ -50,10 +47,14 @@ pub fn capture_ended() {
 ///
 /// # Safety
 /// The stream is one that the driver has just taken.
+#[inline(always)]
 pub unsafe fn captured(stream: Handle, default: Default) -> bool {
-    if CAPTURES.load(Ordering::Relaxed) == 0 {
-        return false;
-    }
+    // SAFETY: the caller's promise.
+    captures().load(Ordering::Relaxed) > 0 && unsafe { is_captured(stream, default) }
+}
+
+#[cold]
+unsafe fn is_captured(stream: Handle, default: Default) -> bool {
     let (mut status, mut id, mut graph) = (0, 0, std::ptr::null_mut());
     let (mut nodes, mut count) = (std::ptr::null(), 0);
     let stream = default.resolve(stream);

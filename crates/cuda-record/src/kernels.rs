@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use standstill_trace::{Call, LaunchShape, Parameter};
 
 use crate::layout::Handle;
+use crate::memo::Memo;
 use crate::real::driver_function;
 use crate::recorder::{State, Trace, with};
 
@@ -73,7 +74,10 @@ pub fn is_kernel(kernel: Handle) {
 /// Handles may come to mean other kernels.
 pub fn forget_handles() {
     KERNELS.lock().unwrap_or_else(PoisonError::into_inner).take();
-    with(|state| state.kernels.known.clear());
+    with(|state| {
+        state.kernels.known.clear();
+        state.memo.forget();
+    });
 }
 
 /// Gets to know the kernel of a launch, where it is new.
@@ -129,30 +133,18 @@ unsafe fn ask(function: Handle) -> (String, Vec<Parameter>) {
 }
 
 impl Kernels {
+    /// Puts the sizes of a kernel's parameters where they are at hand.
+    pub fn describe(&self, function: Handle, memo: &mut Memo) {
+        let Some(known) = self.known.get(&function.addr()) else { return };
+        let sizes: Vec<u32> = known.parameters.iter().map(|parameter| parameter.bytes).collect();
+        memo.describe(function.addr(), known.number, &sizes);
+    }
+
     /// The number of a launch; `None` for a kernel that nobody has met.
     ///
     /// # Safety
     /// The driver has taken these parameters for this kernel.
-    #[inline(always)]
     pub unsafe fn launch(&mut self, trace: &mut Trace, asked: &Asked) -> Option<u32> {
-        let known = self.known.get_mut(&asked.function.addr())?;
-        if let Some((number, shape)) = known.recent.as_deref()
-            && shape.grid == asked.grid
-            && shape.block == asked.block
-            && shape.dynamic_shared == asked.dynamic_shared
-            && (shape.cluster, shape.cooperative) == (asked.cluster, asked.cooperative)
-            // SAFETY: the caller's promise.
-            && unsafe { known.is_same(asked, &shape.arguments) }
-        {
-            return Some(*number);
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.launch_other(trace, asked) }
-    }
-
-    /// A launch that is not the same as the kernel's last one.
-    #[inline(never)]
-    unsafe fn launch_other(&mut self, trace: &mut Trace, asked: &Asked) -> Option<u32> {
         let known = self.known.get_mut(&asked.function.addr())?;
         let mut shape = self.shape.take().unwrap_or(LaunchShape {
             kernel: 0,
@@ -210,33 +202,6 @@ fn named(launch: u32, shape: &LaunchShape, before: Option<&(u32, LaunchShape)>) 
 }
 
 impl Known {
-    /// Whether these are the same arguments, where they are given one by one.
-    #[inline]
-    unsafe fn is_same(&self, asked: &Asked, arguments: &[u8]) -> bool {
-        if asked.parameters.is_null() {
-            return false;
-        }
-        self.parameters.iter().zip(0..).all(|(parameter, index)| {
-            let range = parameter.offset as usize..(parameter.offset + parameter.bytes) as usize;
-            let Some(known) = arguments.get(range) else { return false };
-            // SAFETY: the driver has taken the same addresses for parameters of these sizes.
-            unsafe {
-                let from = asked.parameters.add(index).read().cast::<u8>();
-                if from.is_null() {
-                    return false;
-                }
-                // Most parameters are pointers and numbers: a call to compare them costs more than comparing.
-                match known {
-                    [a, b, c, d, e, f, g, h] => {
-                        from.cast::<[u8; 8]>().read() == [*a, *b, *c, *d, *e, *f, *g, *h]
-                    }
-                    [a, b, c, d] => from.cast::<[u8; 4]>().read() == [*a, *b, *c, *d],
-                    _ => std::slice::from_raw_parts(from, known.len()) == known,
-                }
-            }
-        })
-    }
-
     /// Copies the arguments to where the kernel sees them.
     unsafe fn lay_out(&self, asked: &Asked, into: &mut Vec<u8>) {
         into.clear();

@@ -16,6 +16,7 @@
 #![allow(unreachable_pub, reason = "exported functions are reached by name")]
 #![allow(clippy::too_many_arguments, reason = "the parameters are CUDA's own")]
 
+mod ahead;
 mod api;
 mod call_chain;
 mod contexts;
@@ -25,6 +26,7 @@ mod kernels;
 mod layout;
 mod lock;
 mod mapped_file;
+mod memo;
 mod memory;
 mod python;
 mod real;

@@ -8,6 +8,7 @@ const TURNS: u32 = 100;
 
 /// A value that one thread at a time may use.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Lock<T> {
     taken: AtomicBool,
     value: UnsafeCell<T>,

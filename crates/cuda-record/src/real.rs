@@ -77,7 +77,7 @@ macro_rules! driver_function {
             // SAFETY: the driver's function of this name has these parameters (CUDA Driver API).
             let real: unsafe extern "C" fn($($ty),*) -> std::ffi::c_int =
                 unsafe { std::mem::transmute(address) };
-            let _inside = crate::thread::Inside::enter();
+            let _inside = crate::thread::here().enter();
             // SAFETY: the caller's promise.
             Some(unsafe { real($($argument),*) })
         }

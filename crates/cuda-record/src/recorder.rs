@@ -3,29 +3,37 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once};
 
 use standstill_cuda_driver::CallSite;
 use standstill_cuda_driver::journal::FOLDER;
 use standstill_cuda_driver::recorder::{RECORD, SUFFIX};
 use standstill_python_frames::PythonFrame;
-use standstill_trace::{Call, Caller, Frame, Launched, Operation, Record, Site, Work, Writer};
+use standstill_trace::{
+    Call, Caller, Frame, LAUNCH_RECORD, Launched, Operation, Record, Site, Work, Writer, put_launch,
+};
 
+use crate::ahead::ask_for;
 use crate::call_chain::Chains;
 use crate::graphs::Graphs;
+use crate::kernels::Asked;
 use crate::kernels::Kernels;
+use crate::layout::Handle;
 use crate::lock::Lock;
 use crate::mapped_file::MappedFile;
+use crate::memo::Memo;
 use crate::memory::Ranges;
 use crate::python::{Called, Chain, Python};
 use crate::streams::{Default, Numbers};
-use crate::thread::current;
+use crate::thread::{Thread, here};
 
 /// What a process that is recorded keeps.
+#[repr(C)]
 pub struct State {
-    pub trace: Trace,
+    pub memo: Box<Memo>,
     pub numbers: Numbers,
+    pub trace: Trace,
     pub memory: Ranges,
     pub kernels: Kernels,
     pub graphs: Graphs,
@@ -33,18 +41,53 @@ pub struct State {
 
 type Recorder = Lock<Option<State>>;
 
-static RECORDER: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());
+/// What every call looks at, in one line of a cache.
+#[repr(align(64))]
+struct AtHand {
+    recorder: AtomicPtr<Recorder>,
+    /// Its memo, for those who only ask for memory ahead.
+    memo: AtomicPtr<Memo>,
+    /// Captures of graphs that were begun and not ended.
+    captures: AtomicUsize,
+}
+
+static AT_HAND: AtHand = AtHand {
+    recorder: AtomicPtr::new(std::ptr::null_mut()),
+    memo: AtomicPtr::new(std::ptr::null_mut()),
+    captures: AtomicUsize::new(0),
+};
+
+/// Captures of graphs that were begun and not ended.
+#[inline(always)]
+pub fn captures() -> &'static AtomicUsize {
+    &AT_HAND.captures
+}
 
 /// Does something with the state, where this process is recorded.
 #[inline(always)]
 pub fn with(does: impl FnOnce(&mut State)) {
-    let mut recorder = RECORDER.load(Ordering::Acquire);
+    let mut recorder = AT_HAND.recorder.load(Ordering::Acquire);
     if recorder.is_null() {
         recorder = begin();
     }
     // SAFETY: a recorder is never given back.
     let Some(recorder) = (unsafe { recorder.as_ref() }) else { return };
     recorder.with(does);
+}
+
+/// Asks for what [`with`] will need when the driver has done its work.
+#[inline(always)]
+pub fn ask_ahead() {
+    /// Bytes of what is needed most often, which comes first.
+    const FRONT: usize = 576;
+    ask_for(AT_HAND.recorder.load(Ordering::Relaxed), FRONT);
+}
+
+/// Asks for what the launch of a kernel will need.
+#[inline(always)]
+pub fn ask_ahead_for_launch(function: Handle, thread: &Thread) {
+    // SAFETY: a memo is never given back.
+    unsafe { Memo::ask_ahead(AT_HAND.memo.load(Ordering::Relaxed), function.addr(), thread) };
 }
 
 #[cold]
@@ -56,11 +99,11 @@ fn begin() -> *mut Recorder {
     });
     static BEGIN: Mutex<()> = Mutex::new(());
     let beginning = BEGIN.try_lock();
-    if beginning.is_err() && !RECORDER.load(Ordering::Acquire).is_null() {
-        return RECORDER.load(Ordering::Acquire);
+    if beginning.is_err() && !AT_HAND.recorder.load(Ordering::Acquire).is_null() {
+        return AT_HAND.recorder.load(Ordering::Acquire);
     }
     let made = Box::into_raw(Box::new(Lock::new(State::begin())));
-    match RECORDER.compare_exchange(std::ptr::null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
+    match AT_HAND.recorder.compare_exchange(std::ptr::null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => made,
         // Another thread was first; the file of this one stays without records.
         Err(other) => other,
@@ -69,7 +112,7 @@ fn begin() -> *mut Recorder {
 
 /// The child of a fork shares the parent's file, and perhaps a lock that nobody opens: it leaves both.
 extern "C" fn forget() {
-    RECORDER.store(std::ptr::null_mut(), Ordering::Release);
+    AT_HAND.recorder.store(std::ptr::null_mut(), Ordering::Release);
 }
 
 impl State {
@@ -79,9 +122,12 @@ impl State {
             return None;
         }
         let file = new_file(Path::new(&folder))?;
+        let mut memo = Memo::new();
+        AT_HAND.memo.store(&raw mut *memo, Ordering::Relaxed);
         Some(State {
             trace: Trace::new(Writer::new(MappedFile::new(file)).ok()?),
             numbers: Numbers::default(),
+            memo,
             memory: Ranges::default(),
             kernels: Kernels::default(),
             graphs: Graphs::default(),
@@ -89,7 +135,7 @@ impl State {
     }
 
     /// Puts an operation into a stream.
-    pub fn submit(&mut self, stream: crate::layout::Handle, default: Default, work: Work) {
+    pub fn submit(&mut self, stream: Handle, default: Default, work: Work) {
         let stream = self.numbers.stream(&mut self.trace, stream, default);
         let operation = self.trace.next_operation();
         self.trace.note(Call::Submit { operation, stream, work });
@@ -97,14 +143,49 @@ impl State {
 }
 
 impl State {
-    /// Puts a launch into a stream: the same as [`State::submit`], made short.
+    /// Puts a launch into a stream that was made before; false when it was not, or cannot be known again.
+    ///
+    /// # Safety
+    /// The driver has taken what is asked for.
     #[inline(always)]
-    pub fn submit_launch(&mut self, stream: crate::layout::Handle, default: Default, launch: u32) {
+    pub unsafe fn launch_again(
+        &mut self,
+        thread: &Thread,
+        asked: &Asked,
+        stream: Handle,
+        default: Default,
+    ) -> bool {
+        let Some(described) = self.memo.described(asked.function.addr()) else { return false };
+        let Some(from) = self.trace.origin(thread) else { return false };
+        // SAFETY: the caller's promise.
+        let Some(hash) = (unsafe { described.hash(asked, from) }) else { return false };
+        let (_, Some((site, launch))) = self.memo.find(hash, thread) else { return false };
+        self.trace.stands_at(site);
         let stream = self.numbers.stream(&mut self.trace, stream, default);
-        let operation = self.trace.next_operation();
-        let (thread, end) = current();
-        let site = self.trace.site_of(thread, end);
-        self.trace.write_launch(Caller { thread, site }, Launched { operation, stream, launch });
+        self.trace.launch(Caller { thread: thread.current().0, site }, stream, launch);
+        true
+    }
+
+    /// Puts a launch of a kernel into a stream that was met.
+    ///
+    /// # Safety
+    /// The driver has taken what is asked for.
+    #[cold]
+    pub unsafe fn launch(&mut self, thread: &Thread, asked: &Asked, stream: Handle, default: Default) {
+        let State { trace, kernels, memo, .. } = self;
+        // SAFETY: the caller's promise.
+        let Some(launch) = (unsafe { kernels.launch(trace, asked) }) else { return };
+        let site = trace.site_of(thread);
+        kernels.describe(asked.function, memo);
+        let described = memo.described(asked.function.addr());
+        // SAFETY: the caller's promise.
+        let hash = described.zip(trace.origin(thread)).and_then(|(it, from)| unsafe { it.hash(asked, from) });
+        if let Some(hash) = hash {
+            let (slot, _) = memo.find(hash, thread);
+            memo.keep(slot, site, launch);
+        }
+        let stream = self.numbers.stream(trace, stream, default);
+        trace.launch(Caller { thread: thread.current().0, site }, stream, launch);
     }
 }
 
@@ -135,20 +216,27 @@ pub fn called_in_host_function(function: &str) {
 
 /// Sites of Python lines are numbered from here.
 const PYTHON: Site = 1 << 20;
+/// Those that begin a backward pass, and what threads of the library do for them.
+const BACKWARD: Site = 1 << 24;
+const FOR_BACKWARD: Site = 1 << 25;
 
 /// The file, and what it has named.
+#[repr(C)]
 pub struct Trace {
     writer: Writer<MappedFile>,
-    chains: Chains,
+    operations: Operation,
+    /// Where a thread of Python has called last.
+    last: Site,
+    /// A trace that could not be written is not gone on with: it would have a hole.
+    broken: bool,
     python: Python,
-    /// Sites of Python lines so far.
+    chains: Chains,
+    /// Sites of Python lines so far, and those that are named for the library's threads.
     lines: Site,
+    named_lines: HashMap<Site, (String, u32)>,
     /// Sites that were named, by number.
     named: Vec<bool>,
     objects: HashMap<String, u32>,
-    operations: Operation,
-    /// A trace that could not be written is not gone on with: it would have a hole.
-    broken: bool,
 }
 
 impl Trace {
@@ -158,13 +246,15 @@ impl Trace {
         let most = if python.is_there() { 16 } else { 40 };
         Trace {
             writer,
-            chains: Chains::new(most),
+            operations: 0,
+            last: 0,
+            broken: false,
             python,
+            chains: Chains::new(most),
             lines: 0,
+            named_lines: HashMap::new(),
             named: Vec::new(),
             objects: HashMap::new(),
-            operations: 0,
-            broken: false,
         }
     }
 
@@ -176,29 +266,64 @@ impl Trace {
 
     /// Adds a call of the calling thread, with where it stands in the program.
     pub fn note(&mut self, call: Call) {
-        let (thread, end) = current();
-        let site = self.site_of(thread, end);
-        self.write(&Record { thread, site, call });
+        let thread = here();
+        let site = self.site_of(thread);
+        self.write(&Record { thread: thread.current().0, site, call });
     }
 
     /// Adds a call that another one has made necessary.
     pub fn note_at(&mut self, site: Site, call: Call) {
-        self.write(&Record { thread: current().0, site, call });
+        self.write(&Record { thread: here().current().0, site, call });
     }
 
     /// Where the calling thread stands in the program.
     pub fn site(&mut self) -> Site {
-        let (thread, end) = current();
-        self.site_of(thread, end)
+        self.site_of(here())
     }
 
+    /// What tells the place where a thread stands from others, the calling one; `None` when that is not known yet.
     #[inline(always)]
-    fn site_of(&mut self, thread: u32, end_of_stack: usize) -> Site {
-        match self.python.here() {
-            Called::Elsewhere => {}
-            Called::From(site) => return site,
-            Called::New(frame, chain) => return self.place(thread, frame, &chain),
+    fn origin(&mut self, thread: &Thread) -> Option<u64> {
+        let (_, end_of_stack) = thread.current();
+        match self.python.hash_of_here(thread)? {
+            0 => Some(match self.backward() {
+                Some(site) => site.into(),
+                None => self.chains.here(end_of_stack).number() as u64,
+            }),
+            hash => Some(hash),
         }
+    }
+
+    /// What a thread that is not in Python does is part of the backward pass that was begun last.
+    #[inline(always)]
+    fn backward(&self) -> Option<Site> {
+        let begun = (BACKWARD..FOR_BACKWARD).contains(&self.last);
+        begun.then(|| self.last - BACKWARD + FOR_BACKWARD)
+    }
+
+    /// A thread has called from there.
+    #[inline(always)]
+    fn stands_at(&mut self, site: Site) {
+        if (PYTHON..FOR_BACKWARD).contains(&site) {
+            self.last = site;
+        }
+    }
+
+    fn site_of(&mut self, thread: &Thread) -> Site {
+        let (number, end_of_stack) = thread.current();
+        let site = match self.python.here(thread) {
+            Called::From(site) => site,
+            Called::New(frame, chain) => self.place(number, frame, &chain),
+            Called::Elsewhere => match self.backward() {
+                Some(site) => self.place_for_backward(number, site),
+                None => self.chain(number, end_of_stack),
+            },
+        };
+        self.stands_at(site);
+        site
+    }
+
+    fn chain(&mut self, thread: u32, end_of_stack: usize) -> Site {
         let site = self.chains.here(end_of_stack);
         let number = site.number() as usize;
         if !self.named.get(number).copied().unwrap_or_default() {
@@ -211,10 +336,22 @@ impl Trace {
     #[cold]
     fn place(&mut self, thread: u32, frame: PythonFrame, chain: &Chain) -> Site {
         self.lines += 1;
-        let site = PYTHON + self.lines;
+        let site = self.lines + if chain.is_backward { BACKWARD } else { PYTHON };
         self.python.number(chain, site);
-        let call = Call::PlaceSite { site, file: frame.file, line: frame.line };
-        self.write(&Record { thread, site: 0, call });
+        let PythonFrame { file, line, .. } = frame;
+        if chain.is_backward {
+            self.named_lines.insert(site - BACKWARD + FOR_BACKWARD, (file.clone(), line));
+        }
+        self.write(&Record { thread, site: 0, call: Call::PlaceSite { site, file, line } });
+        site
+    }
+
+    /// Says once where a site of the library's threads stands.
+    fn place_for_backward(&mut self, thread: u32, site: Site) -> Site {
+        if let Some((file, line)) = self.named_lines.remove(&site) {
+            self.write(&Record { thread, site: 0, call: Call::PlaceSite { site, file, line } });
+            self.write(&Record { thread, site: 0, call: Call::ForBackward { site } });
+        }
         site
     }
 
@@ -237,9 +374,15 @@ impl Trace {
         self.write(&Record { thread, site: 0, call });
     }
 
+    /// Adds a launch with its number.
     #[inline(always)]
-    fn write_launch(&mut self, from: Caller, launched: Launched) {
-        self.broken = self.broken || self.writer.write_launch(from, launched).is_err();
+    fn launch(&mut self, from: Caller, stream: u64, launch: u32) {
+        let operation = self.next_operation();
+        let launched = Launched { operation, stream, launch };
+        if !self.broken {
+            let put = |record: &mut [u8; LAUNCH_RECORD]| put_launch(record, from, launched);
+            self.broken = self.writer.into_mut().put(put).is_err();
+        }
     }
 
     fn write(&mut self, record: &Record) {

@@ -44,10 +44,11 @@ driver_function!(cuStreamGetFlags(stream: Handle, flags: *mut u32));
 
 /// The numbers of what is there.
 #[derive(Debug, std::default::Default)]
+#[repr(C)]
 pub struct Numbers {
-    streams: FxHashMap<usize, u64>,
     /// The stream that was asked for last.
     recent: (usize, u64),
+    streams: FxHashMap<usize, u64>,
     pub contexts: Contexts,
     /// The legacy default streams of contexts behind the first.
     legacy: FxHashMap<u32, u64>,
@@ -109,7 +110,7 @@ impl Numbers {
         self.stream_otherwise(trace, stream, default)
     }
 
-    #[inline(never)]
+    #[cold]
     fn stream_otherwise(&mut self, trace: &mut Trace, stream: Handle, default: Default) -> u64 {
         match default.resolve(stream).addr() {
             0 | LEGACY => self.legacy(trace),

@@ -22,6 +22,17 @@ def allocate(size):
     driver.cuMemAlloc_v2(ctypes.byref(place), ctypes.c_size_t(size))
 ";
 
+/// Begins a backward pass: the rest of it is asked for by a thread of the library.
+const BACKWARD: &str = "\
+import ctypes
+import library
+
+
+def backward():
+    library.allocate(6)
+    library.driver.cuAllocateElsewhere(ctypes.c_size_t(7))
+";
+
 const PROGRAM: &str = "\
 import threading
 import library
@@ -41,6 +52,11 @@ thread.join()
 library.driver.cuMemAlloc_v2(library.ctypes.byref(library.ctypes.c_uint64()),
                              library.ctypes.c_size_t(4))
 library.allocate(5)
+import torch.autograd
+torch.autograd.backward()
+torch.autograd.backward()
+library.allocate(8)
+library.driver.cuAllocateElsewhere(library.ctypes.c_size_t(9))
 ";
 
 /// The interpreters in `PATH` and those of pyenv.
@@ -70,6 +86,9 @@ fn calls_stand_on_the_lines_of_the_program_itself() {
     let packages = place.path("site-packages");
     std::fs::create_dir(&packages).unwrap();
     std::fs::write(packages.join("library.py"), LIBRARY).unwrap();
+    let torch = packages.join("torch/autograd");
+    std::fs::create_dir_all(&torch).unwrap();
+    std::fs::write(torch.join("__init__.py"), BACKWARD).unwrap();
     std::fs::write(place.path("train.py"), PROGRAM).unwrap();
     for python in interpreters().iter().filter(|python| is_known(python)) {
         let mut command = Command::new(python);
@@ -90,12 +109,15 @@ fn calls_stand_on_the_lines_of_the_program_itself() {
             _ => None,
         });
         let pass = [(1, 7), (2, 8), (2, 8)];
+        let backward = [(6, 20), (7, 20), (6, 21), (7, 21), (8, 22), (9, 0)];
         let rest = [(3, 13), (4, 16), (5, 18)];
-        let expected = [pass, pass, pass, rest].concat();
+        let expected = [&pass[..], &pass, &pass, &rest, &backward].concat();
         assert_eq!(allocated.collect::<Vec<_>>(), expected, "{}", python.display());
         // Each line is named once.
         let named = records.iter().filter(|record| matches!(record.call, Call::PlaceSite { .. })).count();
-        assert!((5..=7).contains(&named), "{named} lines: {}", python.display());
+        assert!((10..=12).contains(&named), "{named} lines: {}", python.display());
+        let elsewhere = records.iter().filter(|it| matches!(it.call, Call::ForBackward { .. })).count();
+        assert_eq!(elsewhere, 2);
         println!("{}", python.display());
     }
 }

@@ -38,6 +38,8 @@ pub struct Layout {
     pub frame_in_holder: Option<u64>,
     /// In a frame.
     pub in_frame: InFrame,
+    /// Whether the state of the first thread is part of the main interpreter's, which is part of the runtime's.
+    first_state_stays: bool,
     pub(crate) file_name: u64,
     pub(crate) qualified_name: u64,
     pub(crate) line_table: u64,
@@ -63,6 +65,7 @@ const PYTHON_3_11: Layout = Layout {
     frame_holder: 56,
     frame_in_holder: Some(8),
     in_frame: InFrame { code: 32, previous: 48, instruction: 56, owner: 69 },
+    first_state_stays: true,
     file_name: 112,
     qualified_name: 128,
     line_table: 136,
@@ -103,6 +106,12 @@ impl Layout {
         }
     }
 
+    /// Whether the state of the process's first thread stays where it is as long as the process lives.
+    #[must_use]
+    pub fn first_state_stays(&self) -> bool {
+        self.first_state_stays
+    }
+
     /// The layout as the interpreter describes it: words behind the cookie and the version, in the order of
     /// `_Py_DebugOffsets`.
     fn described(word: impl Fn(u64) -> Option<u64>) -> Option<Layout> {
@@ -128,6 +137,7 @@ impl Layout {
                 instruction: field("interpreter_frame", "instr_ptr")?,
                 owner: field("interpreter_frame", "owner")?,
             },
+            first_state_stays: true,
             file_name: field("code_object", "filename")?,
             qualified_name: field("code_object", "qualname")?,
             line_table: field("code_object", "linetable")?,

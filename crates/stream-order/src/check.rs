@@ -11,16 +11,15 @@ use crate::actors::{Caller, Known, Names};
 use crate::clock::Strand;
 use crate::completion::{Completion, completion};
 use crate::conflict::{Actor, Certainty, Conflict, Deed, Name};
+use crate::found::Found;
 use crate::history::{Before, Clash, History, Touch};
 use crate::log::{Log, Recorded, Waited};
 use crate::order::{Order, Placed};
-use crate::rules::{self, Doubt, Pair};
+use crate::rules::{self, Pair};
 use crate::talk::Talk;
 
 /// The host's accesses are numbered from here, streams' operations below.
 const HOST: u64 = 1 << 63;
-/// Conflicts that rest on guesses are told of up to this many.
-const GUESSES: usize = 20;
 /// Pieces of history, or actors, after which what is settled is forgotten.
 const SWEEP: usize = 1 << 12;
 
@@ -78,16 +77,10 @@ pub struct Check {
     destroyed: Vec<u64>,
     /// Where graphs were launched whose nodes are still put in.
     launches: FxHashMap<Operation, Site>,
-    conflicts: Vec<Conflict>,
-    /// Conflicts of which only later records will tell what they break.
-    doubts: Vec<(usize, Doubt)>,
-    /// By rule and the places of both sides: where the conflict stands in the list.
-    seen: FxHashMap<(Rule, Site, Site), usize>,
+    found: Found,
     host_accesses: u64,
     /// Records so far.
     taken: u64,
-    /// Conflicts in the list that rest on guesses.
-    guesses: usize,
     sweep_at: usize,
     coverage: Coverage,
 }
@@ -109,12 +102,9 @@ impl Default for Check {
             names: Names::default(),
             destroyed: Vec::new(),
             launches: FxHashMap::default(),
-            conflicts: Vec::new(),
-            doubts: Vec::new(),
-            seen: FxHashMap::default(),
+            found: Found::default(),
             host_accesses: 0,
             taken: 0,
-            guesses: 0,
             sweep_at: SWEEP,
             coverage: Coverage::default(),
         }
@@ -204,7 +194,11 @@ impl Check {
                 let later = caller.actor(None, Name::Api(self.names.get(error)));
                 self.alone(Rule::UncheckedAsyncError, (earlier, Deed::Write), later);
             }
-            Call::NameSite { .. } | Call::NameObject { .. } | Call::PlaceSite { .. } | Call::NotReady(_) => {}
+            Call::NameSite { .. }
+            | Call::NameObject { .. }
+            | Call::PlaceSite { .. }
+            | Call::ForBackward { .. }
+            | Call::NotReady(_) => {}
             // What launches touch is put in before (`Launches`).
             Call::NameKernel { .. }
             | Call::NameLaunch { .. }
@@ -224,12 +218,7 @@ impl Check {
             }
         }
         self.settle();
-        for (at, Doubt { event, strand, otherwise: (rule, hints) }) in self.doubts {
-            if let Some(conflict) = self.conflicts.get_mut(at).filter(|_| !self.log.may_mean(event, strand)) {
-                (conflict.rule, conflict.hints) = (rule, hints);
-            }
-        }
-        (self.conflicts, self.coverage)
+        (self.found.finish(&self.log), self.coverage)
     }
 
     /// Where an operation of a stream stands.
@@ -469,8 +458,7 @@ impl Check {
         let ((rule, hints), doubt) = rules::judge(&pair, &self.log);
         let staged = earlier.staged;
         let (earlier, later) = (earlier.actor.clone(), later.actor.clone());
-        let before = self.conflicts.len();
-        self.say(Conflict {
+        let conflict = Conflict {
             rule,
             earlier: (earlier, clash.earlier.deed),
             later: (later, clash.later.deed),
@@ -480,16 +468,14 @@ impl Check {
             hints,
             staged,
             times: 1,
-        });
-        if self.conflicts.len() > before {
-            self.doubts.extend(doubt.map(|doubt| (before, doubt)));
-        }
+        };
+        self.found.add(conflict, doubt);
     }
 
     /// A call that breaks a rule by itself.
     fn alone(&mut self, rule: Rule, earlier: (Actor, Deed), later: Actor) {
         let (later, hints) = ((later, Deed::Read), Vec::new());
-        self.say(Conflict {
+        let conflict = Conflict {
             rule,
             earlier,
             later,
@@ -499,24 +485,8 @@ impl Check {
             hints,
             staged: false,
             times: 1,
-        });
-    }
-
-    fn say(&mut self, conflict: Conflict) {
-        let (earlier, later) = conflict.sites();
-        let key = (conflict.rule, earlier, later);
-        if let Some(known) = self.seen.get(&key).and_then(|at| self.conflicts.get_mut(*at)) {
-            known.times += 1;
-            return;
-        }
-        if conflict.certainty == Certainty::Wide {
-            if self.guesses == GUESSES {
-                return;
-            }
-            self.guesses += 1;
-        }
-        self.seen.insert(key, self.conflicts.len());
-        self.conflicts.push(conflict);
+        };
+        self.found.add(conflict, None);
     }
 
     /// Forgets what comes before everything that can still come, and actors that nothing names any more.

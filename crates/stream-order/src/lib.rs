@@ -12,6 +12,7 @@ mod check;
 mod clock;
 mod completion;
 mod conflict;
+mod found;
 mod history;
 mod launches;
 mod library_kernels;

@@ -15,6 +15,9 @@ pub(crate) enum Library {
     Elementwise,
     /// `unrolled_elementwise_kernel(int n, F f, array<char*, K> data, …)`: the same, where elements may lie apart.
     Unrolled,
+    /// `distribution_elementwise_grid_stride_kernel(long n, PhiloxCudaState, F numbers, G store)`: `store` begins with the
+    /// pointer to where `n` random numbers go, and with the bytes from one to the next.
+    Distribution,
     /// `multi_tensor_apply_kernel(TensorListMetadata<D> lists, …)`: D lists of as many tensors as blocks name.
     Lists { depth: usize },
 }
@@ -45,6 +48,9 @@ impl Library {
         if name.contains("2at6native27unrolled_elementwise_kernel") && has_array(2) {
             return Some(Library::Unrolled);
         }
+        if name.contains("43distribution_elementwise_grid_stride_kernel") && has_array(3) {
+            return Some(Library::Distribution);
+        }
         let (_, lists) = name.split_once("25multi_tensor_apply_kernelI")?;
         // The first template argument is the type of the first parameter.
         let (before, depth) = lists.split_once("18TensorListMetadataILi")?;
@@ -57,6 +63,7 @@ impl Library {
         match self {
             Library::Elementwise => elementwise(shape, parameters, true),
             Library::Unrolled => elementwise(shape, parameters, false),
+            Library::Distribution => distribution(shape, parameters).into_iter().collect(),
             Library::Lists { depth } => lists(shape, depth).unwrap_or_default(),
         }
     }
@@ -73,6 +80,16 @@ fn elementwise(shape: &LaunchShape, parameters: &[Parameter], dense: bool) -> Ve
     let words = words.filter_map(|place| word(&shape.arguments, place));
     let modes = std::iter::once(Mode::Write).chain(std::iter::repeat(Mode::Read));
     words.zip(modes).map(|(address, mode)| Piece { address, mode, least, most }).collect()
+}
+
+/// Elements may lie apart: only the first byte is sure.
+fn distribution(shape: &LaunchShape, parameters: &[Parameter]) -> Option<Piece> {
+    let [count, _, _, store, ..] = parameters else { return None };
+    let elements = number(&shape.arguments, count.offset).filter(|elements| *elements > 0)?;
+    let address = word(&shape.arguments, store.offset)?;
+    let stride = number(&shape.arguments, store.offset + POINTER)?;
+    let most = (u64::from(elements) - 1) * u64::from(stride) + ELEMENT;
+    Some(Piece { address, mode: Mode::Write, least: 1, most })
 }
 
 /// Pointers by list and tensor, then the tensors' sizes in elements, then each block's tensor. What no block names was
@@ -129,6 +146,24 @@ mod tests {
         assert_eq!(library.pieces(&shape(8, arguments), &parameters), expected);
         assert_eq!(library.pieces(&shape(8, vec![0; 3]), &parameters), []);
         assert_eq!(Library::of(MULTIPLY, &parameters[..2]), None);
+    }
+
+    #[test]
+    fn random_numbers_go_where_the_last_parameter_points() {
+        let name = "_ZN2at6native54_GLOBAL__N__d8ceb000_21_DistributionNormal_cu_0c5b6e8543distribution_elementwise_grid\
+                    _stride_kernelIfLi4EZNS0_9templates4cuda20normal_and_transformE";
+        let parameters =
+            [(0, 8), (8, 32), (40, 1), (48, 24)].map(|(offset, bytes)| Parameter { offset, bytes });
+        let library = Library::of(name, &parameters).unwrap();
+        let mut arguments = vec![0; 72];
+        arguments[0] = 5;
+        arguments[48..56].copy_from_slice(&0x1000_u64.to_le_bytes());
+        arguments[56] = 4;
+        let expected = Piece { address: 0x1000, mode: Mode::Write, least: 1, most: 32 };
+        assert_eq!(library.pieces(&shape(8, arguments.clone()), &parameters), [expected]);
+        arguments[0] = 0;
+        assert_eq!(library.pieces(&shape(8, arguments), &parameters), []);
+        assert_eq!(Library::of(name, &parameters[..3]), None);
     }
 
     #[test]

@@ -20,6 +20,11 @@ pub trait Places {
     /// The innermost line of the program's own code.
     fn place(&self, site: Site) -> Option<Place>;
 
+    /// Whether calls at a site are made by threads of a library for the backward pass that stands there.
+    fn is_for_backward(&self, _site: Site) -> bool {
+        false
+    }
+
     /// The name of a kernel as the reader writes it.
     fn readable(&self, symbol: &str) -> String;
 }
@@ -48,6 +53,9 @@ fn finding(conflict: &Conflict, places: &dyn Places) -> Finding {
     }
     let mut add = |site, label: String, primary| {
         let Some(Place { file, line }) = places.place(site) else { return };
+        let backward =
+            if places.is_for_backward(site) { " in the backward pass that begins here" } else { "" };
+        let label = label + backward;
         let span = Span { primary, ..Span::cause(file, line, 0, label) };
         finding.spans.push(span);
     };

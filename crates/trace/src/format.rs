@@ -9,7 +9,7 @@ use crate::record::{Operation, Record, Site};
 /// How a trace begins.
 const MAGIC: [u8; 8] = *b"standstl";
 /// Grows when an old reader would misread a new trace.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Bytes of the header: the magic and the version.
 const HEADER: usize = 12;
 /// No record is longer: a longer length is damage.
@@ -84,30 +84,10 @@ impl<W: Write> Writer<W> {
         self.into.write_all(&self.bytes)
     }
 
-    /// The same as [`Writer::write`] for a launch in a stream: most records of most programs are that, and programs wait
-    /// for it.
-    ///
-    /// # Errors
-    /// What writing it gave.
-    #[inline]
-    pub fn write_launch(&mut self, from: Caller, launched: Launched) -> io::Result<()> {
-        let mut record = [0; LENGTH + LONGEST_LAUNCH];
-        let mut end = LENGTH;
-        let numbers = [
-            from.thread.into(),
-            from.site.into(),
-            SUBMIT,
-            launched.operation,
-            launched.stream,
-            LAUNCH,
-            launched.launch.into(),
-        ];
-        for number in numbers {
-            end = put(&mut record, end, number);
-        }
-        let (length, _) = record.split_at_mut(LENGTH);
-        length.copy_from_slice(&((end - LENGTH) as u32).to_le_bytes());
-        self.into.write_all(record.get(..end).unwrap_or_default())
+    /// What is written to, for records that somebody else puts there ([`put_launch`]).
+    #[inline(always)]
+    pub fn into_mut(&mut self) -> &mut W {
+        &mut self.into
     }
 
     /// Gives back what is written to.
@@ -139,15 +119,36 @@ pub struct Launched {
 /// The places of [`Call::Submit`](crate::Call::Submit) and [`Work::Launch`](crate::Work::Launch) in their lists.
 const SUBMIT: u64 = 5;
 const LAUNCH: u64 = 8;
-/// Bytes of a launch's record at most: seven numbers of up to ten bytes.
-const LONGEST_LAUNCH: usize = 70;
+/// Bytes of a launch's record at most: its length and seven numbers of up to ten bytes, and up to a power of two.
+pub const LAUNCH_RECORD: usize = 128;
+
+/// Writes what [`Writer::write`] writes for a launch in a stream, but for its length, which stands in the first bytes.
+/// Gives where it ends. Most records of most programs are that, and programs wait for it.
+#[inline(always)]
+pub fn put_launch(record: &mut [u8; LAUNCH_RECORD], from: Caller, launched: Launched) -> usize {
+    let numbers = [
+        from.thread.into(),
+        from.site.into(),
+        SUBMIT,
+        launched.operation,
+        launched.stream,
+        LAUNCH,
+        launched.launch.into(),
+    ];
+    let mut end = LENGTH;
+    // One after the other: little code is there soonest.
+    for number in std::hint::black_box(numbers.as_slice()) {
+        end = put(record, end, *number);
+    }
+    end
+}
 
 /// Puts a number in pieces of seven bits, the lowest first; bit 7 says that another follows. Gives where it ends.
-#[inline]
-fn put(bytes: &mut [u8], mut at: usize, mut number: u64) -> usize {
+#[inline(always)]
+fn put(record: &mut [u8; LAUNCH_RECORD], mut at: usize, mut number: u64) -> usize {
     loop {
         let more = number >= 128;
-        if let Some(place) = bytes.get_mut(at) {
+        if let Some(place) = record.get_mut(at % LAUNCH_RECORD) {
             *place = number as u8 & 127 | u8::from(more) << 7;
         }
         at += 1;

@@ -8,11 +8,14 @@
 //! A record is written whole or not at all: a reader takes whole records up to where the bytes end, or to a length of
 //! zero, which is what a file has behind its records that is longer than them because a program writes into its memory.
 
+mod access;
 mod format;
+mod launch;
 mod record;
+mod work;
 
-pub use format::{Caller, Damage, Launched, Reader, Writer};
-pub use record::{
-    Access, Allocation, Call, Copied, Frame, LaunchShape, Memory, Mode, Operation, Parameter, Record, Site,
-    StreamKind, Target, Until, Work,
-};
+pub use access::{Access, Mode};
+pub use format::{Caller, Damage, LAUNCH_RECORD, Launched, Reader, Writer, put_launch};
+pub use launch::{LaunchShape, Parameter};
+pub use record::{Allocation, Call, Frame, Operation, Record, Site, StreamKind, Target};
+pub use work::{Copied, Memory, Until, Work};

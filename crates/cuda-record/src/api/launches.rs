@@ -3,40 +3,59 @@
 use std::ffi::{c_int, c_void};
 
 use super::wrap_both;
+use crate::ahead::ask_for;
 use crate::graphs::captured;
 use crate::kernels::{Asked, meet};
 use crate::layout::{CLUSTER, COOPERATIVE, Handle, LaunchConfig};
-use crate::recorder::{State, with};
+use crate::recorder::{ask_ahead_for_launch, with};
 use crate::streams::Default;
+use crate::thread::{Thread, here};
 
 const NO_CLUSTERS: [u32; 3] = [1, 1, 1];
 
 /// A kernel was launched.
+#[inline(always)]
 unsafe fn launched(status: c_int, asked: &Asked, stream: Handle, default: Default) -> c_int {
-    // SAFETY: the stream, the kernel and the parameters that the driver has just taken.
-    unsafe {
-        if status != 0 || captured(stream, default) {
-            return status;
-        }
-        let mut done = false;
-        with(|state| done = submitted(state, asked, stream, default));
-        if !done {
-            meet(asked.function);
-            with(|state| {
-                submitted(state, asked, stream, default);
-            });
-        }
+    if status == 0 {
+        // SAFETY: what the driver has just taken.
+        unsafe { note(asked, stream, default) };
     }
     status
 }
 
-/// Writes a launch down; not that of a kernel that nobody has met.
-unsafe fn submitted(state: &mut State, asked: &Asked, stream: Handle, default: Default) -> bool {
-    let State { trace, kernels, .. } = state;
-    // SAFETY: the caller's promise.
-    let Some(launch) = (unsafe { kernels.launch(trace, asked) }) else { return false };
-    state.submit_launch(stream, default, launch);
-    true
+/// Writes a launch down.
+#[inline(never)]
+unsafe fn note(asked: &Asked, stream: Handle, default: Default) {
+    // SAFETY: the stream, the kernel and the parameters that the driver has just taken.
+    unsafe {
+        if captured(stream, default) {
+            return;
+        }
+        let (thread, mut done) = (here(), false);
+        with(|state| done = state.launch_again(thread, asked, stream, default));
+        if !done {
+            note_first(thread, asked, stream, default);
+        }
+    }
+}
+
+/// Writes a launch down as none was made before.
+#[cold]
+unsafe fn note_first(thread: &Thread, asked: &Asked, stream: Handle, default: Default) {
+    // SAFETY: the stream, the kernel and the parameters that the driver has just taken.
+    unsafe {
+        meet(asked.function);
+        with(|state| state.launch(thread, asked, stream, default));
+    }
+}
+
+/// Asks for what [`note`] will need.
+#[inline(always)]
+fn ask_ahead(function: Handle) {
+    /// Bytes of its code, about.
+    const CODE: usize = 1536;
+    ask_for(note as *const u8, CODE);
+    ask_ahead_for_launch(function, here());
 }
 
 /// What the attributes of a launch say of its shape.
@@ -60,6 +79,7 @@ wrap_both! {
         let (grid, block) = ([x, y, z], [threads_x, threads_y, threads_z]);
         let (cluster, cooperative) = (NO_CLUSTERS, false);
         let asked = Asked { function, grid, block, cluster, dynamic_shared, cooperative, parameters, extra };
+        ask_ahead(function);
         // SAFETY: what the driver has taken.
         unsafe { launched(call(), &asked, stream, default) }
     }
@@ -71,6 +91,7 @@ wrap_both! {
         let (grid, block) = ([x, y, z], [threads_x, threads_y, threads_z]);
         let (cluster, cooperative, extra) = (NO_CLUSTERS, true, std::ptr::null());
         let asked = Asked { function, grid, block, cluster, dynamic_shared, cooperative, parameters, extra };
+        ask_ahead(function);
         // SAFETY: as above.
         unsafe { launched(call(), &asked, stream, default) }
     }
@@ -79,6 +100,7 @@ wrap_both! {
         config: *const LaunchConfig, function: Handle, parameters: *const *const c_void,
         extra: *const *const c_void,
     ) [default] |call| {
+        ask_ahead(function);
         let status = call();
         if status != 0 {
             return status;

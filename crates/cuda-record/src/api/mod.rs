@@ -95,15 +95,17 @@ macro_rules! one {
             };
             // SAFETY: the driver's function of this name, which has these parameters.
             let real: unsafe extern "C" fn($($ty),*) -> std::ffi::c_int = unsafe { std::mem::transmute(real) };
-            if crate::thread::Inside::is() {
+            let thread = crate::thread::here();
+            if thread.is_inside() {
                 // SAFETY: the driver's own arguments.
                 return unsafe { real($($argument),*) };
             }
-            if crate::thread::is_in_host_function() {
+            if thread.is_in_host_function() {
                 crate::recorder::called_in_host_function(stringify!($name));
             }
+            crate::recorder::ask_ahead();
             let $call = || {
-                let _inside = crate::thread::Inside::enter();
+                let _inside = thread.enter();
                 // SAFETY: the program's arguments, as they are.
                 unsafe { real($($argument),*) }
             };

@@ -30,6 +30,7 @@ fn call(call: &Call) -> Option<String> {
         Call::MemoryInContext { address, context } => {
             format!("memory at {address:#x} is of context {context}")
         }
+        Call::ForBackward { site } => format!("site {site} is of the backward pass that stands there"),
         Call::DestroyStream { stream } => format!("destroy stream {stream}"),
         Call::Submit { operation, stream, work: what } => {
             format!("stream {stream}  {operation}: {}", work(what))

@@ -1,7 +1,7 @@
 //! Where the call sites of a trace stand in the program's source.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use standstill_report::{display_name, shorten};
 use standstill_stream_order::{Place, Places};
@@ -23,6 +23,7 @@ pub(crate) struct Resolved {
 pub(super) struct KnownPlaces {
     objects: HashMap<u32, String>,
     sites: HashMap<Site, Vec<Frame>>,
+    backward: HashSet<Site>,
     found: RefCell<HashMap<Site, Option<Place>>>,
 }
 
@@ -38,6 +39,9 @@ impl KnownPlaces {
             Call::PlaceSite { site, file, line } => {
                 let place = Place { file: file.clone(), line: *line };
                 self.found.borrow_mut().insert(*site, Some(place));
+            }
+            Call::ForBackward { site } => {
+                self.backward.insert(*site);
             }
             _ => {}
         }
@@ -69,6 +73,10 @@ impl Places for KnownPlaces {
         let place = self.look_up(site);
         self.found.borrow_mut().insert(site, place.clone());
         place
+    }
+
+    fn is_for_backward(&self, site: Site) -> bool {
+        self.backward.contains(&site)
     }
 
     fn readable(&self, symbol: &str) -> String {
