@@ -140,10 +140,12 @@ fn known(state: &mut State, node: Flat) -> Node {
     let State { trace, memory, kernels, graphs, .. } = state;
     let does = match node.content {
         // SAFETY: the driver gave the parameters of this node.
-        Content::Kernel(kernel) => Does::Work(match unsafe { kernels.launch(trace, &asked(&kernel)) } {
-            Some(launch) => Work::Launch { launch },
-            None => Work::Kernel { name: String::new(), accesses: Some(Vec::new()) },
-        }),
+        Content::Kernel(kernel) => {
+            Does::Work(match unsafe { kernels.launch(trace, &asked(&kernel), None) } {
+                Some(launch) => Work::Launch { launch },
+                None => Work::Kernel { name: String::new(), accesses: Some(Vec::new()) },
+            })
+        }
         Content::Copy(copy) => Does::Work(Copy::from(&copy).work(memory, true)),
         Content::Fill(fill) => {
             let fill = Fill::new(fill.to, fill.element.into(), fill.width, fill.height, fill.pitch);
@@ -186,7 +188,7 @@ pub unsafe fn changed(executable: Handle, node: Handle, to: &KernelNode) {
         let Some((_, nodes)) = graphs.executable.get_mut(&executable.addr()) else { return };
         let found = nodes.iter_mut().find(|known| known.handle == node.addr());
         // SAFETY: the caller's promise.
-        if let (Some(found), Some(launch)) = (found, unsafe { kernels.launch(trace, &asked) }) {
+        if let (Some(found), Some(launch)) = (found, unsafe { kernels.launch(trace, &asked, None) }) {
             found.does = Does::Work(Work::Launch { launch });
         }
     });
@@ -217,15 +219,14 @@ pub fn launched(executable: Handle, stream: Handle, default: Default) {
             let work = match &node.does {
                 Does::Work(work) => work.clone(),
                 Does::Record(handle) => match numbers.event(event(*handle)) {
-                    Some(number) => {
-                        numbers.recorded(number, operation);
-                        Work::Record { event: number }
+                    Some(event) => {
+                        event.record = Some(operation);
+                        Work::Record { event: event.number }
                     }
                     None => Work::Order,
                 },
                 Does::Wait(handle) => {
-                    let number = numbers.event(event(*handle));
-                    after.extend(number.and_then(|number| numbers.last_record(number)));
+                    after.extend(numbers.event(event(*handle)).and_then(|event| event.record));
                     Work::Order
                 }
             };

@@ -76,7 +76,7 @@ pub fn forget_handles() {
     KERNELS.lock().unwrap_or_else(PoisonError::into_inner).take();
     with(|state| {
         state.kernels.known.clear();
-        state.memo.forget();
+        state.trace.memo.forget();
     });
 }
 
@@ -140,11 +140,14 @@ impl Kernels {
         memo.describe(function.addr(), known.number, &sizes);
     }
 
-    /// The number of a launch; `None` for a kernel that nobody has met.
+    /// The number of a launch, with its hash where it is known; `None` for a kernel that nobody has met.
     ///
     /// # Safety
     /// The driver has taken these parameters for this kernel.
-    pub unsafe fn launch(&mut self, trace: &mut Trace, asked: &Asked) -> Option<u32> {
+    pub unsafe fn launch(&mut self, trace: &mut Trace, asked: &Asked, hash: Option<u64>) -> Option<u32> {
+        if let Some(number) = hash.and_then(|hash| self.launches.get(&hash)) {
+            return Some(*number);
+        }
         let known = self.known.get_mut(&asked.function.addr())?;
         let mut shape = self.shape.take().unwrap_or(LaunchShape {
             kernel: 0,
@@ -160,9 +163,11 @@ impl Kernels {
         shape.cooperative = asked.cooperative;
         // SAFETY: the caller's promise.
         unsafe { known.lay_out(asked, &mut shape.arguments) };
-        let mut hasher = FxHasher::default();
-        shape.hash(&mut hasher);
-        let hash = hasher.finish();
+        let hash = hash.unwrap_or_else(|| {
+            let mut hasher = FxHasher::default();
+            shape.hash(&mut hasher);
+            hasher.finish()
+        });
         let launch = match self.launches.get(&hash) {
             Some(number) => *number,
             None => {

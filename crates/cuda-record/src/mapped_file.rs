@@ -34,24 +34,28 @@ impl MappedFile {
         MappedFile { file, window: std::ptr::null_mut(), size: 0, start: 0, at: 0 }
     }
 
-    /// Adds a record that is put into its place, with its length behind which it begins: `put` says where it ends.
+    /// Adds a record that is put into its place, behind its length: `put` says where it ends, if it is one; gives that.
     ///
     /// # Errors
     /// When there is no room on the disk.
     #[inline(always)]
-    pub fn put<const MOST: usize>(&mut self, put: impl FnOnce(&mut [u8; MOST]) -> usize) -> io::Result<()> {
+    pub fn put<const MOST: usize>(
+        &mut self,
+        put: impl FnOnce(&mut [u8; MOST]) -> Option<usize>,
+    ) -> io::Result<bool> {
         if self.size.saturating_sub(self.at) < MOST {
             self.make_room(MOST)?;
         }
         // SAFETY: the window has room for so many bytes from `at` on, and nobody else writes to it.
         unsafe {
             let to = self.window.add(self.at);
-            let bytes = put(&mut *to.cast()).min(MOST);
+            let Some(bytes) = put(&mut *to.cast()) else { return Ok(false) };
+            let bytes = bytes.min(MOST);
             fence(Ordering::Release);
             to.cast::<u32>().write_unaligned(bytes.saturating_sub(LENGTH) as u32);
             self.at += bytes;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Maps room for at least so many bytes.

@@ -1,4 +1,4 @@
-//! Launches that are made again: found by a hash of where the call stands, of the kernel and of its arguments.
+//! Calls that are made again: found by a hash of where they stand and, for launches, of the kernel and its arguments.
 //!
 //! What is looked at lies in as few lines of the caches as possible, and at places that are known before the call: the
 //! parameters of a kernel by its handle, and the launch itself because programs go round in loops, so that behind one
@@ -61,20 +61,25 @@ pub struct Slot {
 impl Memo {
     /// Nothing yet.
     pub fn new() -> Box<Memo> {
+        let mut memo = Box::<Memo>::new_uninit();
         // SAFETY: numbers and arrays of numbers, which all may be zero.
-        unsafe { Box::<Memo>::new_zeroed().assume_init() }
+        unsafe {
+            memo.as_mut_ptr().write_bytes(0, 1);
+            memo.assume_init()
+        }
     }
 
-    /// Asks for what a launch of this kernel by this thread will look at.
-    ///
-    /// # Safety
-    /// The pointer is to a memo, which may be in use.
+    /// Asks for what this thread's next call will look at.
     #[inline(always)]
-    pub unsafe fn ask_ahead(memo: *const Memo, function: usize, thread: &Thread) {
-        // SAFETY: only addresses are taken.
-        let (described, sets) = unsafe { (&raw const (*memo).described, &raw const (*memo).sets) };
-        ask_for_line(described.cast::<Described>().wrapping_add(place(function)).cast());
-        ask_for_line(sets.cast::<Set>().wrapping_add(thread.next_launch.get() as usize % SETS).cast());
+    pub fn ask_ahead(memo: *const Memo, thread: &Thread) {
+        let sets = memo.cast::<Set>().wrapping_add(KERNELS);
+        ask_for_line(sets.wrapping_add(thread.next_launch.get() as usize % SETS).cast());
+    }
+
+    /// Asks for what a launch of this kernel will look at.
+    #[inline(always)]
+    pub fn ask_ahead_for_launch(memo: *const Memo, function: usize) {
+        ask_for_line(memo.cast::<Described>().wrapping_add(place(function)).cast());
     }
 
     /// Takes a kernel with the sizes of its parameters.
@@ -100,9 +105,12 @@ impl Memo {
         self.described.get(place(function)).filter(|known| known.function == function && function != 0)
     }
 
-    /// Where a launch with this hash is, and its site and number when it was made before.
+    /// Where a launch with this hash, or another call with a hash of its own, is from this place: with its site and
+    /// number when it was made before.
     #[inline(always)]
-    pub fn find(&mut self, hash: u64, thread: &Thread) -> (Slot, Option<(u32, u32)>) {
+    pub fn find(&mut self, hash: u64, from: u64, thread: &Thread) -> (Slot, Option<(u32, u32)>) {
+        // A hash of zero is that of nothing.
+        let hash = mix(hash, from) | 1;
         let set = (hash >> 32) as u32 % SETS as u32;
         let slot = Slot { set, hash };
         if thread.next_launch.get() != set
@@ -132,6 +140,8 @@ fn place(function: usize) -> usize {
     (function >> 4 ^ function >> 12) % KERNELS
 }
 
+const _: () = assert!(size_of::<Described>() == size_of::<Set>());
+
 /// Takes a word into a hash.
 #[inline(always)]
 fn mix(hash: u64, word: u64) -> u64 {
@@ -141,15 +151,15 @@ fn mix(hash: u64, word: u64) -> u64 {
 }
 
 impl Described {
-    /// A hash of a launch; `None` where its arguments are not given one by one.
+    /// A hash of a launch, wherever it is made; `None` where its arguments are not given one by one.
     ///
     /// # Safety
     /// The driver has taken these parameters for this kernel.
     #[inline(always)]
-    pub unsafe fn hash(&self, asked: &Asked, from: u64) -> Option<u64> {
+    pub unsafe fn hash(&self, asked: &Asked) -> Option<u64> {
         let [[x, y, z], [a, b, c]] = [asked.grid, asked.block].map(|shape| shape.map(u64::from));
         let [p, q, r] = asked.cluster.map(u64::from);
-        let mut hash = mix(from, self.function as u64);
+        let mut hash = mix(0, self.kernel.into());
         hash = mix(hash, x | y << 32);
         hash = mix(hash, z | a << 16 | b << 32 | c << 48);
         let kind = u64::from(asked.cooperative) | p << 1 | q << 12 | r << 24;
@@ -171,8 +181,7 @@ impl Described {
                 };
             }
         }
-        // A hash of zero is that of nothing.
-        Some(hash | 1)
+        Some(hash)
     }
 }
 
@@ -207,7 +216,7 @@ mod tests {
         let described = *memo.described(0x1000).unwrap();
         assert_eq!(described.kernel, 7);
         assert!(memo.described(0).is_none() && memo.described(0x5000).is_none());
-        let hash = |pointer: u64, number: u32, last: u8, x: u32, from: u64| {
+        let hash = |pointer: u64, number: u32, last: u8, x: u32| {
             let mut bytes = [3_u8; 100];
             bytes[99] = last;
             let parameters =
@@ -223,33 +232,33 @@ mod tests {
                 extra: std::ptr::null(),
             };
             // SAFETY: as many parameters of these sizes.
-            unsafe { described.hash(&asked, from) }.unwrap()
+            unsafe { described.hash(&asked) }.unwrap()
         };
-        let first = hash(1, 2, 3, 4, 5);
-        assert_eq!(first, hash(1, 2, 3, 4, 5));
-        let others = [hash(2, 2, 3, 4, 5), hash(1, 3, 3, 4, 5), hash(1, 2, 4, 4, 5)];
-        let others = others.into_iter().chain([hash(1, 2, 3, 5, 5), hash(1, 2, 3, 4, 6)]);
+        let first = hash(1, 2, 3, 4);
+        assert_eq!(first, hash(1, 2, 3, 4));
+        let others = [hash(2, 2, 3, 4), hash(1, 3, 3, 4), hash(1, 2, 4, 4), hash(1, 2, 3, 5)];
         assert!(others.into_iter().all(|other| other != first));
 
         let thread = crate::thread::here();
-        let (slot, found) = memo.find(first, thread);
+        let (slot, found) = memo.find(first, 5, thread);
         assert_eq!(found, None);
         memo.keep(slot, 8, 9);
-        assert_eq!(memo.find(first, thread).1, Some((8, 9)));
+        assert_eq!(memo.find(first, 5, thread).1, Some((8, 9)));
+        assert_eq!(memo.find(first, 6, thread).1, None);
         memo.forget();
-        assert_eq!(memo.find(first, thread).1, None);
+        assert_eq!(memo.find(first, 5, thread).1, None);
     }
 
     #[test]
     fn what_came_next_is_expected_next() {
         let mut memo = Memo::new();
         let thread = crate::thread::here();
-        let hashes = [1_u64 << 32, 2 << 32, 3 << 32];
-        let mut expected = Vec::new();
-        for hash in hashes.into_iter().cycle().take(9) {
-            expected.push(u64::from(thread.next_launch.get()) == hash >> 32);
-            memo.find(hash, thread);
+        let mut before = Vec::new();
+        for round in 0..9 {
+            let expects = thread.next_launch.get();
+            memo.find(round % 3, 1, thread);
+            before.push(expects == thread.last_launch.get());
         }
-        assert_eq!(expected[4..], [true; 5]);
+        assert_eq!(before[4..], [true; 5]);
     }
 }

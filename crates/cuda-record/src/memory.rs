@@ -4,25 +4,53 @@ use std::collections::BTreeMap;
 
 use standstill_trace::Memory;
 
+/// Addresses that are known again.
+const RECENT: usize = 256;
+
 /// The program's allocations.
-#[derive(Debug, Default)]
-pub struct Ranges(BTreeMap<u64, (u64, Memory)>);
+#[derive(Debug)]
+pub struct Ranges {
+    all: BTreeMap<u64, (u64, Memory)>,
+    /// Addresses that were asked for: programs copy from and to the same places again and again.
+    recent: Vec<(u64, Option<Memory>)>,
+}
+
+impl Default for Ranges {
+    fn default() -> Ranges {
+        Ranges { all: BTreeMap::new(), recent: vec![(0, None); RECENT] }
+    }
+}
 
 impl Ranges {
     /// Memory is there from now on.
     pub fn add(&mut self, address: u64, bytes: u64, memory: Memory) {
-        self.0.insert(address, (bytes, memory));
+        self.recent.fill((0, None));
+        self.all.insert(address, (bytes, memory));
     }
 
     /// It is gone.
     pub fn remove(&mut self, address: u64) {
-        self.0.remove(&address);
+        self.recent.fill((0, None));
+        self.all.remove(&address);
     }
 
     /// What kind an address is in.
     #[must_use]
-    pub fn find(&self, address: u64) -> Option<Memory> {
-        let (start, (bytes, memory)) = self.0.range(..=address).next_back()?;
+    pub fn find(&mut self, address: u64) -> Option<Memory> {
+        let place = (address >> 8 ^ address >> 16) as usize % RECENT;
+        let known = self.recent.get(place).filter(|(known, _)| *known == address && address != 0);
+        if let Some((_, memory)) = known {
+            return *memory;
+        }
+        let memory = self.look_up(address);
+        if let Some(recent) = self.recent.get_mut(place) {
+            *recent = (address, memory);
+        }
+        memory
+    }
+
+    fn look_up(&self, address: u64) -> Option<Memory> {
+        let (start, (bytes, memory)) = self.all.range(..=address).next_back()?;
         (address - start < *bytes).then_some(*memory)
     }
 }
@@ -36,9 +64,11 @@ mod tests {
         let mut ranges = Ranges::default();
         ranges.add(100, 10, Memory::Pinned);
         ranges.add(110, 10, Memory::Device);
-        let kinds: Vec<_> = [99, 100, 109, 110, 119, 120].map(|at| ranges.find(at)).to_vec();
         let (pinned, device) = (Some(Memory::Pinned), Some(Memory::Device));
-        assert_eq!(kinds, [None, pinned, pinned, device, device, None]);
+        for _ in 0..2 {
+            let kinds: Vec<_> = [99, 100, 109, 110, 119, 120].map(|at| ranges.find(at)).to_vec();
+            assert_eq!(kinds, [None, pinned, pinned, device, device, None]);
+        }
         ranges.remove(100);
         assert_eq!(ranges.find(105), None);
     }

@@ -11,7 +11,8 @@ use standstill_cuda_driver::journal::FOLDER;
 use standstill_cuda_driver::recorder::{RECORD, SUFFIX};
 use standstill_python_frames::PythonFrame;
 use standstill_trace::{
-    Call, Caller, Frame, LAUNCH_RECORD, Launched, Operation, Record, Site, Work, Writer, put_launch,
+    Access, Call, Caller, Copied, Frame, Launched, Operation, ROOM, Record, Site, Work, Writer, put_call,
+    put_copy, put_launch,
 };
 
 use crate::ahead::ask_for;
@@ -31,7 +32,6 @@ use crate::thread::{Thread, here};
 /// What a process that is recorded keeps.
 #[repr(C)]
 pub struct State {
-    pub memo: Box<Memo>,
     pub numbers: Numbers,
     pub trace: Trace,
     pub memory: Ranges,
@@ -77,17 +77,25 @@ pub fn with(does: impl FnOnce(&mut State)) {
 
 /// Asks for what [`with`] will need when the driver has done its work.
 #[inline(always)]
-pub fn ask_ahead() {
-    /// Bytes of what is needed most often, which comes first.
-    const FRONT: usize = 576;
+pub fn ask_ahead(thread: &Thread) {
+    /// Bytes of what is needed most often, which comes first, and of the code that writes it.
+    const FRONT: usize = 640;
+    const CODE: usize = 1024;
     ask_for(AT_HAND.recorder.load(Ordering::Relaxed), FRONT);
+    ask_for(Trace::note as *const u8, CODE);
+    Memo::ask_ahead(AT_HAND.memo.load(Ordering::Relaxed), thread);
 }
 
-/// Asks for what the launch of a kernel will need.
+/// Asks for what the launch of a kernel will need, which has code of its own.
 #[inline(always)]
-pub fn ask_ahead_for_launch(function: Handle, thread: &Thread) {
-    // SAFETY: a memo is never given back.
-    unsafe { Memo::ask_ahead(AT_HAND.memo.load(Ordering::Relaxed), function.addr(), thread) };
+pub fn ask_ahead_for_launch(code: *const u8, function: Handle, thread: &Thread) {
+    const FRONT: usize = 640;
+    const CODE: usize = 1536;
+    ask_for(AT_HAND.recorder.load(Ordering::Relaxed), FRONT);
+    ask_for(code, CODE);
+    let memo = AT_HAND.memo.load(Ordering::Relaxed);
+    Memo::ask_ahead(memo, thread);
+    Memo::ask_ahead_for_launch(memo, function.addr());
 }
 
 #[cold]
@@ -125,9 +133,8 @@ impl State {
         let mut memo = Memo::new();
         AT_HAND.memo.store(&raw mut *memo, Ordering::Relaxed);
         Some(State {
-            trace: Trace::new(Writer::new(MappedFile::new(file)).ok()?),
+            trace: Trace::new(Writer::new(MappedFile::new(file)).ok()?, memo),
             numbers: Numbers::default(),
-            memo,
             memory: Ranges::default(),
             kernels: Kernels::default(),
             graphs: Graphs::default(),
@@ -143,6 +150,12 @@ impl State {
 }
 
 impl State {
+    /// Puts a copy between two places into a stream.
+    pub fn copy(&mut self, stream: Handle, default: Default, copied: Copied, places: &[Access; 2]) {
+        let stream = self.numbers.stream(&mut self.trace, stream, default);
+        self.trace.copy(stream, copied, places);
+    }
+
     /// Puts a launch into a stream that was made before; false when it was not, or cannot be known again.
     ///
     /// # Safety
@@ -155,11 +168,12 @@ impl State {
         stream: Handle,
         default: Default,
     ) -> bool {
-        let Some(described) = self.memo.described(asked.function.addr()) else { return false };
-        let Some(from) = self.trace.origin(thread) else { return false };
+        let trace = &mut self.trace;
+        let Some(described) = trace.memo.described(asked.function.addr()) else { return false };
         // SAFETY: the caller's promise.
-        let Some(hash) = (unsafe { described.hash(asked, from) }) else { return false };
-        let (_, Some((site, launch))) = self.memo.find(hash, thread) else { return false };
+        let Some(hash) = (unsafe { described.hash(asked) }) else { return false };
+        let Some(from) = trace.origin(thread) else { return false };
+        let (_, Some((site, launch))) = trace.memo.find(hash, from, thread) else { return false };
         self.trace.stands_at(site);
         let stream = self.numbers.stream(&mut self.trace, stream, default);
         self.trace.launch(Caller { thread: thread.current().0, site }, stream, launch);
@@ -172,17 +186,17 @@ impl State {
     /// The driver has taken what is asked for.
     #[cold]
     pub unsafe fn launch(&mut self, thread: &Thread, asked: &Asked, stream: Handle, default: Default) {
-        let State { trace, kernels, memo, .. } = self;
+        let State { trace, kernels, .. } = self;
+        kernels.describe(asked.function, &mut trace.memo);
+        let described = trace.memo.described(asked.function.addr());
         // SAFETY: the caller's promise.
-        let Some(launch) = (unsafe { kernels.launch(trace, asked) }) else { return };
+        let hash = described.and_then(|described| unsafe { described.hash(asked) });
+        // SAFETY: the caller's promise.
+        let Some(launch) = (unsafe { kernels.launch(trace, asked, hash) }) else { return };
         let site = trace.site_of(thread);
-        kernels.describe(asked.function, memo);
-        let described = memo.described(asked.function.addr());
-        // SAFETY: the caller's promise.
-        let hash = described.zip(trace.origin(thread)).and_then(|(it, from)| unsafe { it.hash(asked, from) });
-        if let Some(hash) = hash {
-            let (slot, _) = memo.find(hash, thread);
-            memo.keep(slot, site, launch);
+        if let Some((hash, from)) = hash.zip(trace.origin(thread)) {
+            let (slot, _) = trace.memo.find(hash, from, thread);
+            trace.memo.keep(slot, site, launch);
         }
         let stream = self.numbers.stream(trace, stream, default);
         trace.launch(Caller { thread: thread.current().0, site }, stream, launch);
@@ -223,6 +237,7 @@ const FOR_BACKWARD: Site = 1 << 25;
 /// The file, and what it has named.
 #[repr(C)]
 pub struct Trace {
+    pub memo: Box<Memo>,
     writer: Writer<MappedFile>,
     operations: Operation,
     /// Where a thread of Python has called last.
@@ -240,11 +255,12 @@ pub struct Trace {
 }
 
 impl Trace {
-    fn new(writer: Writer<MappedFile>) -> Trace {
+    fn new(writer: Writer<MappedFile>, memo: Box<Memo>) -> Trace {
         let python = Python::find();
         // A library's own frames say little, and its threads have many.
         let most = if python.is_there() { 16 } else { 40 };
         Trace {
+            memo,
             writer,
             operations: 0,
             last: 0,
@@ -265,10 +281,52 @@ impl Trace {
     }
 
     /// Adds a call of the calling thread, with where it stands in the program.
+    #[inline(never)]
     pub fn note(&mut self, call: Call) {
-        let thread = here();
-        let site = self.site_of(thread);
-        self.write(&Record { thread: thread.current().0, site, call });
+        let from = self.caller(here());
+        match self.writer.into_mut().put(|record: &mut [u8; ROOM]| put_call(record, from, &call)) {
+            _ if self.broken => {}
+            Ok(true) => {}
+            Ok(false) => self.write(&Record { thread: from.thread, site: from.site, call }),
+            Err(_) => self.broken = true,
+        }
+    }
+
+    /// Adds a copy between two places.
+    #[inline(never)]
+    fn copy(&mut self, stream: u64, copied: Copied, places: &[Access; 2]) {
+        let from = self.caller(here());
+        let operation = self.next_operation();
+        let put = |record: &mut [u8; ROOM]| put_copy(record, from, (operation, stream), copied, places);
+        match self.writer.into_mut().put(put) {
+            _ if self.broken => {}
+            Ok(true) => {}
+            Ok(false) => {
+                let work = Work::Copy { copied, accesses: places.to_vec() };
+                let (Caller { thread, site }, call) = (from, Call::Submit { operation, stream, work });
+                self.write(&Record { thread, site, call });
+            }
+            Err(_) => self.broken = true,
+        }
+    }
+
+    /// The calling thread, and where it stands in the program.
+    fn caller(&mut self, thread: &Thread) -> Caller {
+        let site = match self.origin(thread) {
+            None => self.site_of(thread),
+            Some(from) => match self.memo.find(0, from, thread) {
+                (_, Some((site, _))) => {
+                    self.stands_at(site);
+                    site
+                }
+                (slot, None) => {
+                    let site = self.site_of(thread);
+                    self.memo.keep(slot, site, 0);
+                    site
+                }
+            },
+        };
+        Caller { thread: thread.current().0, site }
     }
 
     /// Adds a call that another one has made necessary.
@@ -288,7 +346,7 @@ impl Trace {
         match self.python.hash_of_here(thread)? {
             0 => Some(match self.backward() {
                 Some(site) => site.into(),
-                None => self.chains.here(end_of_stack).number() as u64,
+                None => self.chains.here(end_of_stack).number(),
             }),
             hash => Some(hash),
         }
@@ -380,11 +438,12 @@ impl Trace {
         let operation = self.next_operation();
         let launched = Launched { operation, stream, launch };
         if !self.broken {
-            let put = |record: &mut [u8; LAUNCH_RECORD]| put_launch(record, from, launched);
+            let put = |record: &mut [u8; ROOM]| Some(put_launch(record, from, launched));
             self.broken = self.writer.into_mut().put(put).is_err();
         }
     }
 
+    #[cold]
     fn write(&mut self, record: &Record) {
         self.broken = self.broken || self.writer.write(record).is_err();
     }

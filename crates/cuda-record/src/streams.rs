@@ -54,13 +54,19 @@ pub struct Numbers {
     legacy: FxHashMap<u32, u64>,
     /// The default streams of threads, by thread and context.
     threads: FxHashMap<(u32, u32), u64>,
-    events: FxHashMap<usize, u64>,
+    events: FxHashMap<usize, Event>,
     /// Events of other processes.
     foreign: FxHashSet<usize>,
-    /// The most recent record of each event.
-    records: FxHashMap<u64, Operation>,
     next_stream: u64,
     next_event: u64,
+}
+
+/// An event.
+#[derive(Debug, Clone, Copy)]
+pub struct Event {
+    pub number: u64,
+    /// Its most recent record.
+    pub record: Option<Operation>,
 }
 
 impl Numbers {
@@ -149,15 +155,16 @@ impl Numbers {
         }
     }
 
-    /// The number of an event; `None` for one of another process, of whose records nothing is known.
-    pub fn event(&mut self, event: Handle) -> Option<u64> {
-        if self.foreign.contains(&event.addr()) {
+    /// What is known of an event; `None` for one of another process, of whose records nothing is known.
+    #[inline]
+    pub fn event(&mut self, event: Handle) -> Option<&mut Event> {
+        if !self.foreign.is_empty() && self.foreign.contains(&event.addr()) {
             return None;
         }
         let next = &mut self.next_event;
-        Some(*self.events.entry(event.addr()).or_insert_with(|| {
+        Some(self.events.entry(event.addr()).or_insert_with(|| {
             *next += 1;
-            *next
+            Event { number: *next, record: None }
         }))
     }
 
@@ -170,19 +177,7 @@ impl Numbers {
     pub fn destroy_event(&mut self, trace: &mut Trace, event: Handle) {
         self.foreign.remove(&event.addr());
         if let Some(event) = self.events.remove(&event.addr()) {
-            trace.note(Call::DestroyEvent { event });
-            self.records.remove(&event);
+            trace.note(Call::DestroyEvent { event: event.number });
         }
-    }
-
-    /// An event was recorded.
-    pub fn recorded(&mut self, event: u64, operation: Operation) {
-        self.records.insert(event, operation);
-    }
-
-    /// Its most recent record.
-    #[must_use]
-    pub fn last_record(&self, event: u64) -> Option<Operation> {
-        self.records.get(&event).copied()
     }
 }

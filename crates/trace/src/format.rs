@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use thiserror::Error;
 
-use crate::record::{Operation, Record, Site};
+use crate::record::Record;
 
 /// How a trace begins.
 const MAGIC: [u8; 8] = *b"standstl";
@@ -15,7 +15,7 @@ const HEADER: usize = 12;
 /// No record is longer: a longer length is damage.
 const MOST: usize = 64 << 20;
 /// Bytes of a record's length.
-const LENGTH: usize = 4;
+pub(crate) const LENGTH: usize = 4;
 
 /// Why a trace cannot be read, or not further. Places are bytes from its start.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -84,7 +84,7 @@ impl<W: Write> Writer<W> {
         self.into.write_all(&self.bytes)
     }
 
-    /// What is written to, for records that somebody else puts there ([`put_launch`]).
+    /// What is written to, for records that somebody else puts there ([`put_launch`](crate::put_launch)).
     #[inline(always)]
     pub fn into_mut(&mut self) -> &mut W {
         &mut self.into
@@ -93,69 +93,6 @@ impl<W: Write> Writer<W> {
     /// Gives back what is written to.
     pub fn into_inner(self) -> W {
         self.into
-    }
-}
-
-/// Who has called, and where.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Caller {
-    /// The host thread.
-    pub thread: u32,
-    /// Where the call stands in the program.
-    pub site: Site,
-}
-
-/// A launch that was put into a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Launched {
-    /// The operation's number.
-    pub operation: Operation,
-    /// The stream.
-    pub stream: u64,
-    /// The launch's number.
-    pub launch: u32,
-}
-
-/// The places of [`Call::Submit`](crate::Call::Submit) and [`Work::Launch`](crate::Work::Launch) in their lists.
-const SUBMIT: u64 = 5;
-const LAUNCH: u64 = 8;
-/// Bytes of a launch's record at most: its length and seven numbers of up to ten bytes, and up to a power of two.
-pub const LAUNCH_RECORD: usize = 128;
-
-/// Writes what [`Writer::write`] writes for a launch in a stream, but for its length, which stands in the first bytes.
-/// Gives where it ends. Most records of most programs are that, and programs wait for it.
-#[inline(always)]
-pub fn put_launch(record: &mut [u8; LAUNCH_RECORD], from: Caller, launched: Launched) -> usize {
-    let numbers = [
-        from.thread.into(),
-        from.site.into(),
-        SUBMIT,
-        launched.operation,
-        launched.stream,
-        LAUNCH,
-        launched.launch.into(),
-    ];
-    let mut end = LENGTH;
-    // One after the other: little code is there soonest.
-    for number in std::hint::black_box(numbers.as_slice()) {
-        end = put(record, end, *number);
-    }
-    end
-}
-
-/// Puts a number in pieces of seven bits, the lowest first; bit 7 says that another follows. Gives where it ends.
-#[inline(always)]
-fn put(record: &mut [u8; LAUNCH_RECORD], mut at: usize, mut number: u64) -> usize {
-    loop {
-        let more = number >= 128;
-        if let Some(place) = record.get_mut(at % LAUNCH_RECORD) {
-            *place = number as u8 & 127 | u8::from(more) << 7;
-        }
-        at += 1;
-        number >>= 7;
-        if !more {
-            return at;
-        }
     }
 }
 

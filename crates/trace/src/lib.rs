@@ -11,11 +11,13 @@
 mod access;
 mod format;
 mod launch;
+mod quick;
 mod record;
 mod work;
 
 pub use access::{Access, Mode};
-pub use format::{Caller, Damage, LAUNCH_RECORD, Launched, Reader, Writer, put_launch};
+pub use format::{Damage, Reader, Writer};
 pub use launch::{LaunchShape, Parameter};
+pub use quick::{Caller, Launched, ROOM, put_call, put_copy, put_launch};
 pub use record::{Allocation, Call, Frame, Operation, Record, Site, StreamKind, Target};
 pub use work::{Copied, Memory, Until, Work};

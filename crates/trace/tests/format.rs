@@ -4,8 +4,8 @@
 
 use proptest::prelude::*;
 use standstill_trace::{
-    Access, Call, Caller, Damage, LAUNCH_RECORD, LaunchShape, Launched, Mode, Reader, Record, Target, Work,
-    Writer, put_launch,
+    Access, Call, Caller, Copied, Damage, LaunchShape, Launched, Memory, Mode, ROOM, Reader, Record, Target,
+    Work, Writer, put_call, put_copy, put_launch,
 };
 
 fn some() -> Vec<Record> {
@@ -101,7 +101,7 @@ fn launches_are_written_as_all_records_are() {
             Caller { thread: small, site: small },
             Launched { operation: large, stream: large, launch: small },
         );
-        let mut record = [0; LAUNCH_RECORD];
+        let mut record = [0; ROOM];
         let end = put_launch(&mut record, from, launched);
         record[..4].copy_from_slice(&(end as u32 - 4).to_le_bytes());
         let mut plain = Writer::behind(Vec::new());
@@ -110,6 +110,51 @@ fn launches_are_written_as_all_records_are() {
         plain.write(&Record { thread: small, site: small, call }).unwrap();
         assert_eq!(record[..end], plain.into_inner());
     }
+}
+
+#[test]
+fn what_is_written_quickly_is_written_as_all_records_are() {
+    let copy = |accesses: usize| Work::Copy {
+        copied: Copied { asynchronous: true, from: Memory::Pinned, to: Memory::Managed },
+        accesses: vec![
+            Access {
+                rows: 3,
+                pitch: 300,
+                exact: false,
+                ..Access::bytes(Mode::MayRead, u64::MAX, 5)
+            };
+            accesses
+        ],
+    };
+    let (operation, stream, event) = (300, 2, 1);
+    let submit = |work| Call::Submit { operation, stream, work };
+    let fill = Work::Fill { done: true, accesses: vec![Access::bytes(Mode::Write, 7, 8)] };
+    let quick = [
+        Call::RecordEvent { operation, stream, event },
+        Call::WaitEvent { operation, stream, event },
+        Call::DestroyEvent { event },
+        Call::Synchronise(Target::Stream(stream)),
+        Call::Synchronise(Target::Event(event)),
+        submit(copy(2)),
+        submit(fill),
+    ];
+    let from = Caller { thread: 3, site: 1 << 20 };
+    let mut record = [0; ROOM];
+    for call in quick {
+        let end = put_call(&mut record, from, &call).unwrap();
+        record[..4].copy_from_slice(&(end as u32 - 4).to_le_bytes());
+        let mut plain = Writer::behind(Vec::new());
+        plain.write(&Record { thread: 3, site: 1 << 20, call }).unwrap();
+        assert_eq!(record[..end], plain.into_inner());
+    }
+    let Work::Copy { copied, accesses } = copy(2) else { return };
+    let end = put_copy(&mut record, from, (operation, stream), copied, &[accesses[0], accesses[1]]).unwrap();
+    let call = submit(copy(2));
+    let mut same = [0; ROOM];
+    assert_eq!(put_call(&mut same, from, &call), Some(end));
+    assert_eq!(record[4..end], same[4..end]);
+    let others = [submit(copy(9)), Call::Synchronise(Target::Device), submit(Work::Order)];
+    assert!(others.iter().all(|call| put_call(&mut record, from, call).is_none()));
 }
 
 #[test]

@@ -46,7 +46,7 @@ impl Place {
         Place { side, address, pitch: 0, slice: 0 }
     }
 
-    fn memory(&self, ranges: &Ranges) -> Memory {
+    fn memory(&self, ranges: &mut Ranges) -> Memory {
         let known = ranges.find(self.address);
         match self.side {
             Side::Array => Memory::Device,
@@ -56,13 +56,15 @@ impl Place {
     }
 
     fn accesses(&self, copy: &Copy, mode: Mode) -> impl Iterator<Item = Access> {
-        let Place { side, address, pitch, slice } = *self;
-        let (width, rows) = (copy.width, copy.height);
-        let known = if side == Side::Array { 0 } else { copy.depth };
-        (0..known).map(move |number| {
-            let address = address.saturating_add(number.saturating_mul(slice));
-            Access { address, width, rows, pitch: pitch.max(width), mode, exact: true }
-        })
+        let place = *self;
+        let (copy, known) = (*copy, if self.side == Side::Array { 0 } else { copy.depth });
+        (0..known).map(move |number| place.slice(&copy, number, mode))
+    }
+
+    fn slice(&self, copy: &Copy, number: u64, mode: Mode) -> Access {
+        let (width, rows, pitch) = (copy.width, copy.height, self.pitch.max(copy.width));
+        let address = self.address.saturating_add(number.saturating_mul(self.slice));
+        Access { address, width, rows, pitch, mode, exact: true }
     }
 }
 
@@ -73,10 +75,16 @@ impl Copy {
     }
 
     /// What a trace has of it.
-    pub fn work(&self, ranges: &Ranges, asynchronous: bool) -> Work {
+    pub fn work(&self, ranges: &mut Ranges, asynchronous: bool) -> Work {
         let (from, to) = (self.from.memory(ranges), self.to.memory(ranges));
         let accesses = self.from.accesses(self, Mode::Read).chain(self.to.accesses(self, Mode::Write));
         Work::Copy { copied: Copied { asynchronous, from, to }, accesses: accesses.collect() }
+    }
+
+    /// The two places of a copy of one slice.
+    fn places(&self) -> Option<[Access; 2]> {
+        let plain = self.depth == 1 && [self.from.side, self.to.side].iter().all(|side| *side != Side::Array);
+        plain.then(|| [self.from.slice(self, 0, Mode::Read), self.to.slice(self, 0, Mode::Write)])
     }
 }
 
@@ -142,8 +150,16 @@ unsafe fn copied(status: c_int, copy: Copy, asynchronous: bool, stream: Handle, 
     if status == 0 && !nothing && !unsafe { captured(stream, default) } {
         with(|state| {
             let State { memory, .. } = state;
-            let work = copy.work(memory, asynchronous);
-            state.submit(stream, default, work);
+            match copy.places() {
+                Some(places) => {
+                    let (from, to) = (copy.from.memory(memory), copy.to.memory(memory));
+                    state.copy(stream, default, Copied { asynchronous, from, to }, &places);
+                }
+                None => {
+                    let work = copy.work(memory, asynchronous);
+                    state.submit(stream, default, work);
+                }
+            }
         });
     }
     status

@@ -12,7 +12,7 @@ use crate::recorder::{State, with};
 use crate::streams::Default;
 
 fn event_done(status: c_int, event: Handle) -> c_int {
-    synchronised(status, |state| Some(Target::Event(state.numbers.event(event)?)))
+    synchronised(status, |state| Some(Target::Event(state.numbers.event(event)?.number)))
 }
 
 /// What stands in a stream for an event: its record, or a wait for it.
@@ -21,12 +21,13 @@ unsafe fn placed(status: c_int, event: Handle, stream: Handle, default: Default,
     // from now on.
     if status == 0 && !unsafe { captured(stream, default) } {
         with(|State { trace, numbers, .. }| {
-            let Some(event) = numbers.event(event) else { return };
             let stream = numbers.stream(trace, stream, default);
+            let Some(event) = numbers.event(event) else { return };
             let operation = trace.next_operation();
             if record {
-                numbers.recorded(event, operation);
+                event.record = Some(operation);
             }
+            let event = event.number;
             trace.note(match record {
                 true => Call::RecordEvent { operation, stream, event },
                 false => Call::WaitEvent { operation, stream, event },

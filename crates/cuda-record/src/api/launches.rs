@@ -3,7 +3,6 @@
 use std::ffi::{c_int, c_void};
 
 use super::wrap_both;
-use crate::ahead::ask_for;
 use crate::graphs::captured;
 use crate::kernels::{Asked, meet};
 use crate::layout::{CLUSTER, COOPERATIVE, Handle, LaunchConfig};
@@ -52,10 +51,7 @@ unsafe fn note_first(thread: &Thread, asked: &Asked, stream: Handle, default: De
 /// Asks for what [`note`] will need.
 #[inline(always)]
 fn ask_ahead(function: Handle) {
-    /// Bytes of its code, about.
-    const CODE: usize = 1536;
-    ask_for(note as *const u8, CODE);
-    ask_ahead_for_launch(function, here());
+    ask_ahead_for_launch(note as *const u8, function, here());
 }
 
 /// What the attributes of a launch say of its shape.

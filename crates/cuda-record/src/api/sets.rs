@@ -29,7 +29,7 @@ impl Fill {
 
     /// What a trace has of it. A call that is not asynchronous returns when it is done only where the memory is the
     /// host's (CUDA Driver API, «API synchronization behavior»).
-    pub fn work(&self, ranges: &Ranges, waits: bool) -> Work {
+    pub fn work(&self, ranges: &mut Ranges, waits: bool) -> Work {
         let Fill { address, width, height: rows, pitch } = *self;
         let done = waits && matches!(ranges.find(address), Some(Memory::Pinned | Memory::Managed));
         Work::Fill {
@@ -44,7 +44,7 @@ unsafe fn filled(status: c_int, fill: Fill, waits: bool, stream: Handle, default
     // SAFETY: the stream that the driver has just taken.
     if status == 0 && !nothing && !unsafe { captured(stream, default) } {
         with(|state| {
-            let work = fill.work(&state.memory, waits);
+            let work = fill.work(&mut state.memory, waits);
             state.submit(stream, default, work);
         });
     }
