@@ -11,6 +11,7 @@
 
 pub mod backend;
 mod call_site;
+pub mod capture;
 mod card;
 mod fault_report;
 pub mod host;

@@ -12,6 +12,7 @@ use standstill_trace::{Access, Mode};
 
 use crate::backend::{Backend, Failure, Mention, Run, Step, Told};
 use crate::call_site::CallSite;
+use crate::capture::Capture;
 use crate::card::Card;
 use crate::fault_report::{Freed, FreedMemory, failure};
 use crate::image::Image;
@@ -78,6 +79,8 @@ pub struct Execution {
     pub stale: bool,
     /// Where threads meet, as a rehearsal of the program has shown: image, function and position.
     pub contended: Vec<(usize, u32, u32)>,
+    /// Which launch is written down, with which the process ends.
+    pub capture: Option<Capture>,
 }
 
 /// A software GPU of a model.
@@ -86,6 +89,8 @@ pub struct Software {
     modules: Mutex<HashMap<usize, Result<Arc<Module>, Status>>>,
     execution: Execution,
     launches: Mutex<u64>,
+    /// Launches that count for what is to be captured.
+    counted: Mutex<u64>,
     freed: Arc<Mutex<Freed>>,
 }
 
@@ -101,6 +106,7 @@ impl Software {
             modules: Mutex::default(),
             execution,
             launches: Mutex::new(0),
+            counted: Mutex::new(0),
             freed: Arc::default(),
         }
     }
@@ -200,6 +206,10 @@ impl Backend for Software {
         let module = self.module(launch.kernel.image).map_err(|status| {
             refused(status, format!("the variables of {}'s module do not fit the card", launch.kernel.name))
         })?;
+        self.capture(launch, &module).map_err(|why| {
+            let sentence = format!("the launch of {} cannot be captured: {why}", launch.kernel.name);
+            refused(Status::Unknown, sentence)
+        })?;
         let request = LaunchRequest {
             kernel: launch.kernel.function,
             grid: launch.grid,
@@ -232,6 +242,23 @@ impl Backend for Software {
 }
 
 impl Software {
+    /// Writes the launch down where it is the one that is wanted, and ends the process.
+    fn capture(&self, launch: &Launch, module: &Module) -> Result<(), String> {
+        let Some(capture) = &self.execution.capture else { return Ok(()) };
+        if !capture.counts(&launch.kernel.name) {
+            return Ok(());
+        }
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        *counted += 1;
+        if !capture.is_due(*counted) {
+            return Ok(());
+        }
+        let variables = 0..module.program().module().variables.len() as u32;
+        let variables = variables.map(|index| module.variable_address(index).unwrap_or(0)).collect();
+        capture.write(launch, variables, self.device.memory())?;
+        crate::host::end_process(0)
+    }
+
     /// Flags that replay what is seen.
     fn replay(&self) -> String {
         let Execution { seed, order, operations, stale, .. } = &self.execution;

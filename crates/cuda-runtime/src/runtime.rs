@@ -5,6 +5,7 @@ use std::ffi::c_int;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use standstill_cuda_driver::capture::Capture;
 use standstill_cuda_driver::journal::{
     self, CARD, Journal, ORDER, PTX, RACES, Record, SCHEDULE, SEED, STALE,
 };
@@ -113,6 +114,7 @@ fn start() -> &'static Machine {
         reach: is_on(RECORD),
         stale: is_on(STALE),
         contended: journal::contended(),
+        capture: Capture::from_environment(),
     };
     let operations = execution.operations;
     if is_on(RECORD) {
