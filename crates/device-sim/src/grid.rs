@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use standstill_findings::Finding;
 
+use crate::decode::code::Kind;
 use crate::device::Device;
 use crate::fault::{Fault, FaultKind, Place};
 use crate::launch::{Choice, LaunchError, LaunchRequest, Schedule};
@@ -210,11 +211,15 @@ impl Grid {
                 {
                     let code = warp.flow.frames.get(group.frame as usize).map(|frame| &frame.code.0);
                     let function = code.map_or(0, |code| code.function.id.0);
+                    // A join is passed with the operation behind it.
+                    let op = code.and_then(|code| code.ops.get(group.pc as usize));
+                    let next = group.pc + u32::from(op.is_some_and(|op| op.kind == Kind::Join));
                     choices.push(Choice {
                         block: block.place.index,
                         thread: warp.place.first_thread + group.mask.trailing_zeros(),
-                        line: self.place(function, group.pc).line,
-                        visible: code.is_some_and(|code| crate::place::is_visible(code, group.pc)),
+                        line: self.place(function, next).line,
+                        offset: code.map_or(0, |code| crate::place::location(code, next).1),
+                        visible: code.is_some_and(|code| crate::place::is_visible(code, next)),
                     });
                     places.push((slot, index, at));
                 }

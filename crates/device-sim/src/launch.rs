@@ -102,6 +102,8 @@ pub struct Choice {
     pub thread: u32,
     /// Source line of its next instruction; 0 when unknown.
     pub line: u32,
+    /// Byte offset of its next instruction in the program's text.
+    pub offset: u32,
     /// Whether its next instruction accesses memory or synchronises.
     pub visible: bool,
 }

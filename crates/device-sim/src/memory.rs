@@ -161,6 +161,34 @@ impl Memory {
         })
     }
 
+    /// Allocates zeroed memory at an address, as where a launch is repeated that found it there.
+    ///
+    /// # Errors
+    /// When the range overlaps another allocation or ends nowhere, or there is less free memory.
+    pub fn allocate_at(&self, address: u64, bytes: u64) -> Result<(), MemoryError> {
+        let (_, free) = self.capacity();
+        let full = MemoryError::OutOfMemory { asked: bytes, free };
+        let size = usize::try_from(bytes.max(1)).map_err(|_| full)?;
+        if bytes > free || address.checked_add(bytes.max(1)).is_none() {
+            return Err(full);
+        }
+        let region = Arc::new(Region::owned(size).ok_or(full)?);
+        let end = address.saturating_add(bytes.max(1)).saturating_add(GAP);
+        let bytes = bytes.max(1);
+        let allocation = Allocation { address, bytes, counted: bytes, region, host: false, mark: 0 };
+        self.change(|table| match table.overlaps(address, bytes) {
+            true => Err(MemoryError::Overlaps(address)),
+            false => {
+                if address >= address::GLOBAL {
+                    table.next = table.next.max(end);
+                }
+                table.used += bytes;
+                table.insert(allocation);
+                Ok(())
+            }
+        })
+    }
+
     /// Makes host memory reachable for kernels at an address, which may be its own or another mapping of it.
     ///
     /// # Safety
@@ -309,5 +337,21 @@ mod tests {
         memory.free(first).unwrap();
         assert_eq!(memory.find(first), None);
         assert_eq!(memory.free(first), Err(MemoryError::NotAStart(first)));
+    }
+
+    #[test]
+    fn allocations_can_be_put_at_an_address() {
+        let memory = Memory::new(1 << 20, false);
+        let place = address::GLOBAL + 0x1000;
+        memory.allocate_at(place, 8).unwrap();
+        memory.write(place, &[7; 8]).unwrap();
+        assert_eq!(memory.allocate_at(place + 7, 8), Err(MemoryError::Overlaps(place + 7)));
+        assert_eq!(memory.allocate_at(place - 7, 8), Err(MemoryError::Overlaps(place - 7)));
+        memory.allocate_at(place - 8, 8).unwrap();
+        assert!(memory.allocate(8).unwrap() > place);
+        for (address, bytes) in [(u64::MAX, 8), (64, 1 << 40), (64, u64::MAX)] {
+            assert!(matches!(memory.allocate_at(address, bytes), Err(MemoryError::OutOfMemory { .. })));
+        }
+        assert_eq!(memory.capacity(), (1 << 20, (1 << 20) - 24));
     }
 }

@@ -142,6 +142,16 @@ impl Flow {
         woken
     }
 
+    /// Lets groups go on that wait for memory to change.
+    pub(super) fn rouse(&mut self) {
+        for group in &mut self.groups {
+            if matches!(group.state, State::Parked(_)) {
+                group.state = State::Ready;
+                self.watch.recheck = true;
+            }
+        }
+    }
+
     /// Whether a group beside the one that ran can go on by itself, now or when it is no longer held up. One whose
     /// memory has changed since it was looked at is woken.
     pub(super) fn others_may_move(&mut self) -> bool {

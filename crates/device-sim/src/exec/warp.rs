@@ -149,6 +149,11 @@ impl Warp {
         self.flow.wake(time)
     }
 
+    /// Lets everybody go on who waits for memory to change.
+    pub(crate) fn rouse(&mut self) {
+        self.flow.rouse();
+    }
+
     /// Runs for about `limit` ticks. `chosen` is the only group that may run, for exactly that many
     /// operations.
     pub(crate) fn run(

@@ -214,6 +214,10 @@ impl Grid {
 
     /// One step of the thread that the caller chooses; false when none can run.
     fn chosen_turn(&mut self, kernel: &Kernel) -> Result<bool, Box<crate::fault::Fault>> {
+        // Whoever looks at the same again may do so as often as the caller wants.
+        for warp in self.slots.iter_mut().flatten().flat_map(|block| &mut block.warps) {
+            warp.rouse();
+        }
         let (choices, places) = self.choices();
         if choices.is_empty() {
             return Ok(false);
