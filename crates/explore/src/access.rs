@@ -1,7 +1,9 @@
 //! Loads, stores and atomics.
 
 use standstill_kernel_ir::evaluate;
-use standstill_kernel_ir::{Access, AtomicOperation, Function, Instruction, Op, Operand, Order, Space};
+use standstill_kernel_ir::{
+    Access, AtomicOperation, Function, Instruction, Op, Operand, Order, Scope, Space,
+};
 
 use crate::follow::Event;
 use crate::interpret::{Machine, Seen, Stop};
@@ -76,7 +78,14 @@ impl<'a> Machine<'a, '_> {
         let writes = !matches!(instruction.op, Op::Load(_));
         let thread = self.running.thread;
         let constant = access.space == Space::Const;
-        let plain = access.order == Order::Weak;
+        let site = self.top().map_or((0, 0), |top| (top.function, top.at));
+        let is_guess =
+            matches!(instruction.op, Op::Load(_)) && self.code().is_some_and(|code| code.is_guess(site.1));
+        let (order, scope) = match access.order {
+            Order::Weak if is_guess => (Order::Relaxed, Scope::Sys),
+            order => (order, access.scope),
+        };
+        let plain = order == Order::Weak;
         // Every one is to be noted.
         let seen_by_others: Vec<bool> =
             slots.iter().map(|slot| !constant && !self.memory.is_own(slot.word, thread, writes)).collect();
@@ -85,7 +94,6 @@ impl<'a> Machine<'a, '_> {
         if !anyhow && (!own || self.accesses > MERGED) {
             return Ok(false);
         }
-        let site = self.top().map_or((0, 0), |top| (top.function, top.at));
         for ((slot, seen_by_others), index) in slots.into_iter().zip(seen_by_others).zip(0usize..) {
             let word = self.memory.read(&self.contents, slot.word);
             let before = slot.get(word, access.ty);
@@ -120,8 +128,8 @@ impl<'a> Machine<'a, '_> {
                     bytes: slot.bytes(),
                     reads: !matches!(instruction.op, Op::Store(_)),
                     writes,
-                    order: access.order,
-                    scope: access.scope,
+                    order,
+                    scope,
                     site,
                     before: slot.only(word),
                     after: slot.only(after),

@@ -9,10 +9,14 @@ use crate::graph::{Graph, StateId};
 use crate::launch::{Launch, LaunchError};
 use crate::progress::{ProgressError, ProgressGraph, Scheduler};
 use crate::reductions::Reductions;
-use crate::schedule::{Place, ScheduleStep, Stuck, hopeless, show};
+use crate::schedule::{Place, Schedule, ScheduleStep, Stuck, hopeless, show};
 use crate::search::{Limit, Limits, Observer, Search, Wrong, search};
 use crate::system::System;
 use crate::thread::Status;
+use crate::track::{Track, track};
+
+/// Elements of a region that are looked at for what has become of them.
+const MOST_ELEMENTS: usize = 4096;
 
 /// What is asked.
 #[derive(Debug, Clone, Default)]
@@ -119,11 +123,13 @@ pub struct Failure {
     pub kind: FailureKind,
     /// The steps to it; none that could be left out.
     pub schedule: Vec<ScheduleStep>,
+    /// The same access by access, for replaying it; `None` where there are too many.
+    pub track: Option<Track>,
     /// For a hang, who goes no further.
     pub stuck: Vec<Stuck>,
     /// Where a thread stopped the launch.
     pub place: Place,
-    /// Memory at the end, the elements that are not zero: `acc = 2`.
+    /// Memory at the end, the elements that are not what they were at first: `acc = 2`.
     pub memory: Vec<(String, String)>,
 }
 
@@ -267,7 +273,7 @@ fn judge(system: &mut System<'_>, found: &Search, options: &Options, outcome: &m
             }
             Wrong::Deadlock | Wrong::Hopeless => {
                 let mut failure = failure(system, &found.graph, FailureKind::Hang, state);
-                let (_, now) = system.schedule(&found.graph, state);
+                let now = system.schedule(&found.graph, state).now;
                 failure.stuck = system.stuck(&now);
                 outcome.failures.push(failure);
             }
@@ -302,26 +308,28 @@ fn stopped(system: &mut System<'_>, graph: &Graph, local: u32, state: StateId, o
 }
 
 fn failure(system: &mut System<'_>, graph: &Graph, kind: FailureKind, state: StateId) -> Failure {
-    let (schedule, now) = system.schedule(graph, state);
+    let Schedule { steps, now, way } = system.schedule(graph, state);
     let contents = now.last().copied().unwrap_or(0);
     Failure {
         kind,
-        schedule,
+        schedule: steps,
+        track: track(system.program, &system.launch, &way, None),
         stuck: Vec::new(),
         place: Place::default(),
         memory: contents_of(system, contents),
     }
 }
 
-/// The elements of memory that are not zero, as far as there are few.
+/// The elements of memory that are not what they were at first, as far as there are few.
 fn contents_of(system: &System<'_>, contents: u32) -> Vec<(String, String)> {
     let mut list = Vec::new();
     for region in system.memory.regions() {
         let bytes = region.element.clamp(1, 8);
-        let count = region.bytes.len() as u64 / u64::from(bytes);
-        for index in 0..count.min(64) {
+        let count = region.bytes.chunks_exact(bytes as usize).len();
+        for (first, index) in region.bytes.chunks_exact(bytes as usize).zip(0u64..).take(MOST_ELEMENTS) {
             let value = system.memory.value(contents, region.address + index * u64::from(bytes), bytes);
-            if let Some(value) = value.filter(|&value| value != 0) {
+            let first = first.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
+            if let Some(value) = value.filter(|&value| value != first) {
                 let name = if count == 1 { region.name.clone() } else { format!("{}[{index}]", region.name) };
                 list.push((name, show(value, shown_element(bytes))));
             }

@@ -4,8 +4,9 @@
 //! A *position* numbers the instructions of a function and the terminators of its blocks in one sequence: the
 //! terminator of a block comes after its instructions.
 
+use rustc_hash::FxHashSet;
 use standstill_kernel_ir::{
-    BlockId, Callee, Function, Guard, Instruction, Op, Operand, Register, Special, Terminator,
+    BlockId, Callee, Function, Guard, Instruction, Op, Operand, Register, Special, Terminator, Updates,
 };
 
 /// A set of registers.
@@ -18,6 +19,8 @@ pub(crate) struct Code {
     live: Vec<Registers>,
     /// For each block: whether it, or a block that control can reach from it, asks which thread this is.
     identity: Vec<bool>,
+    /// Reads that are but the first guess of a compare-and-swap.
+    guesses: FxHashSet<u32>,
     /// The functions that it calls directly.
     pub(crate) calls: Vec<u32>,
 }
@@ -46,7 +49,13 @@ impl Code {
             Callee::Direct(id) => Some(id.0),
             _ => None,
         });
-        let mut code = Code { calls: calls.collect(), live: Vec::new(), identity: Vec::new(), function };
+        let mut code = Code {
+            calls: calls.collect(),
+            live: Vec::new(),
+            identity: Vec::new(),
+            guesses: Updates::build(&function).guesses,
+            function,
+        };
         code.live = code.liveness();
         code.identity = code.identities();
         code
@@ -63,6 +72,11 @@ impl Code {
         set.iter().enumerate().flat_map(|(index, &word)| {
             (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| index * 64 + bit)
         })
+    }
+
+    /// Whether an instruction reads but the first guess of a compare-and-swap: whatever it reads, the swap tells.
+    pub(crate) fn is_guess(&self, instruction: u32) -> bool {
+        self.guesses.contains(&instruction)
     }
 
     /// Whether code that can still run from a block on may ask which thread this is: in this function, or in one that

@@ -88,6 +88,13 @@ impl Expectation {
         Ok(Expectation { text: text.to_owned(), tree })
     }
 
+    /// Whether it holds in what a launch finds; `None` where a value is outside of memory or a division is by zero.
+    pub fn holds_at_first(&self, launch: &Launch) -> Option<bool> {
+        let mut memory = Memory::new(launch, 0, false);
+        let contents = memory.number(Vec::new());
+        self.holds(&memory, contents)
+    }
+
     /// Whether it holds; `None` where a value is outside of memory or a division is by zero.
     pub(crate) fn holds(&self, memory: &Memory, contents: u32) -> Option<bool> {
         Some(value(&self.tree, memory, contents)? != 0)

@@ -7,10 +7,11 @@ use crate::follow::{Looks, Shown, Touch, What};
 use crate::launch::{Launch, LaunchError};
 use crate::order::MOST_THREADS;
 use crate::reductions::Reductions;
-use crate::schedule::Place;
+use crate::schedule::{Place, Schedule};
 use crate::search::{Observer, Search, Wrong, search};
 use crate::system::System;
 use crate::thread::Status;
+use crate::track::track;
 use crate::updates::Roles;
 
 /// What such a search found.
@@ -49,12 +50,13 @@ pub(crate) fn look_for(
         if failures.iter().any(|known| same_places(&known.kind, &kind)) {
             continue;
         }
-        let (mut schedule, now) = system.schedule(&found.graph, state);
+        let Schedule { steps: mut schedule, now, way } = system.schedule(&found.graph, state);
         if let (Some(&local), Some(&contents)) = (now.get(thread), now.last()) {
             schedule.push(system.describe(thread, local, contents));
         }
         let place = system.site(shown.second.site);
-        failures.push(Failure { kind, schedule, stuck: Vec::new(), place, memory: Vec::new() });
+        let track = track(program, launch, &way, Some((thread, place.offset)));
+        failures.push(Failure { kind, schedule, track, stuck: Vec::new(), place, memory: Vec::new() });
     }
     let unknown = why_unknown(&system, &found);
     Ok(Looked { failures, unknown })

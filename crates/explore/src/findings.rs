@@ -16,16 +16,21 @@ const SHOWN_STEPS: usize = 60;
 /// Gives a place the file and line that it has in the input itself, where the compiler left no line of the source.
 pub type LineOf<'a> = dyn Fn(u32) -> (String, u32, u32) + 'a;
 
-/// The findings of an exploration.
-pub fn findings(outcome: &Outcome, launch: &Launch, line_of: &LineOf<'_>) -> Vec<Finding> {
-    let mut list = Vec::new();
+/// The findings of an exploration, each with the failure that it tells of.
+pub fn findings<'a>(
+    outcome: &'a Outcome,
+    launch: &Launch,
+    line_of: &LineOf<'_>,
+) -> Vec<(Finding, Option<&'a Failure>)> {
+    let mut list: Vec<(Finding, Option<&Failure>)> = Vec::new();
     for failure in &outcome.failures {
         let finding = finding(failure, outcome, launch, line_of);
         // What an expectation has shown already, with the end that it leads to.
         let place = |finding: &Finding| finding.primary_span().map(|span| (span.file.clone(), span.line));
         let same = |known: &Finding| known.rule == finding.rule && place(known) == place(&finding);
-        if !list.iter().any(|known| same(known) && matches!(finding.rule, Rule::LostUpdate | Rule::Aba)) {
-            list.push(finding);
+        if !list.iter().any(|(known, _)| same(known) && matches!(finding.rule, Rule::LostUpdate | Rule::Aba))
+        {
+            list.push((finding, Some(failure)));
         }
     }
     list.extend(outcome.not_explored.iter().map(|missing| {
@@ -34,7 +39,7 @@ pub fn findings(outcome: &Outcome, launch: &Launch, line_of: &LineOf<'_>) -> Vec
         finding.severity = Severity::Note;
         finding.known = Known::Possible { reason: format!("{} is not explored", missing.what) };
         finding.spans.push(span(&missing.place, "exploration ends here", true, line_of));
-        finding
+        (finding, None)
     }));
     list
 }

@@ -177,18 +177,44 @@ impl Launch {
         for (((parameter, argument), start), index) in
             function.parameters.iter().zip(arguments).zip(offsets).zip(0usize..)
         {
-            let mut bytes = match argument {
-                Argument::Value(value) => value.to_le_bytes().to_vec(),
-                Argument::Bytes(bytes) => bytes.clone(),
-                Argument::Buffer { bytes, element } => {
-                    self.place(&format!("p{index}"), bytes.clone(), *element).to_le_bytes().to_vec()
-                }
-            };
-            bytes.resize(parameter.bytes as usize, 0);
+            let bytes = self.argument_bytes(index, parameter.bytes, argument);
             self.parameters.resize(start as usize, 0);
             self.parameters.extend(bytes);
         }
         Ok(())
+    }
+
+    /// Passes another argument for one parameter.
+    pub fn set_argument(
+        &mut self,
+        function: &Function,
+        position: usize,
+        argument: &Argument,
+    ) -> Result<(), LaunchError> {
+        let count = function.parameters.len();
+        let wrong = LaunchError::Arguments { expected: count, given: position.saturating_add(1) };
+        let start = function.parameter_offsets().get(position).copied();
+        let (Some(parameter), Some(start)) = (function.parameters.get(position), start) else {
+            return Err(wrong);
+        };
+        let bytes = self.argument_bytes(position, parameter.bytes, argument);
+        let (start, end) = (start as usize, start as usize + bytes.len());
+        self.parameters.resize(self.parameters.len().max(end), 0);
+        self.parameters.get_mut(start..end).ok_or(wrong)?.copy_from_slice(&bytes);
+        Ok(())
+    }
+
+    /// What is passed for a parameter of this size; a buffer finds its place.
+    fn argument_bytes(&mut self, position: usize, length: u32, argument: &Argument) -> Vec<u8> {
+        let mut bytes = match argument {
+            Argument::Value(value) => value.to_le_bytes().to_vec(),
+            Argument::Bytes(bytes) => bytes.clone(),
+            Argument::Buffer { bytes, element } => {
+                self.place(&format!("p{position}"), bytes.clone(), *element).to_le_bytes().to_vec()
+            }
+        };
+        bytes.resize(length as usize, 0);
+        bytes
     }
 
     /// Threads of a block.

@@ -5,6 +5,7 @@
 //! Does not belong here: what an instruction computes (kernel-ir), reading files, and printing.
 
 mod access;
+mod capture;
 mod check;
 mod code;
 mod expect;
@@ -28,9 +29,11 @@ mod search;
 mod system;
 mod teams;
 mod thread;
+mod track;
 mod updates;
 mod values;
 
+pub use capture::Found;
 pub use check::{
     Failure, FailureKind, NotExplored, Options, Outcome, Races, RacingAccess, Verdicts, explore,
 };
@@ -39,5 +42,6 @@ pub use findings::{LineOf, findings};
 pub use launch::{Argument, Launch, LaunchError, MOST_THREADS, Region};
 pub use progress::{Fairness, MOST_PROGRESS_THREADS, NAMED, Policy, ProgressError, ProgressGraph, Scheduler};
 pub use reductions::{Property, Reduction, Reductions};
-pub use schedule::{Place, ScheduleStep, Stand, StepKind, Stuck};
+pub use schedule::{Place, ScheduleStep, Stand, StepKind, Stuck, Touched};
 pub use search::{Limit, Limits, Observer};
+pub use track::{Standing, Track};

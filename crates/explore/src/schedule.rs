@@ -14,7 +14,8 @@ use crate::layout::Word;
 use crate::memory::Wrong;
 use crate::search::successors;
 use crate::system::{Next, System};
-use crate::thread::Status;
+use crate::thread::{Local, Status};
+use crate::track::{Move, Way};
 
 /// Where an instruction stands.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -61,8 +62,34 @@ pub struct ScheduleStep {
     pub before: String,
     /// What is there after.
     pub after: String,
+    /// The bytes that it touches, where it touches memory.
+    pub touched: Option<Touched>,
     /// Where its instruction stands.
     pub place: Place,
+}
+
+/// Bytes that a step touches, the first element of several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Touched {
+    /// The first address; in shared memory counted from the block's start.
+    pub address: u64,
+    /// It is shared memory of the block.
+    pub shared: bool,
+    /// How many.
+    pub bytes: u32,
+    /// What they held before, and what they hold after.
+    pub before: u64,
+    /// See [`Touched::before`].
+    pub after: u64,
+}
+
+/// The steps to a state.
+pub(crate) struct Schedule {
+    pub(crate) steps: Vec<ScheduleStep>,
+    /// The state, with threads in the order of the launch.
+    pub(crate) now: Vec<u32>,
+    /// How it went, for taking it apart.
+    pub(crate) way: Way,
 }
 
 impl ScheduleStep {
@@ -172,6 +199,7 @@ impl System<'_> {
             memory: String::new(),
             before: String::new(),
             after: String::new(),
+            touched: None,
             place: Place::default(),
         };
         let Some(state) = self.local(local) else { return step };
@@ -198,6 +226,8 @@ impl System<'_> {
             if let Some(seen) = seen {
                 step.memory = self.name_of(seen);
                 (step.before, step.after) = (show(seen.before, ty), show(seen.after, ty));
+                let Seen { address, shared, bytes, before, after } = seen;
+                step.touched = Some(Touched { address, shared, bytes, before, after });
             }
         }
         step
@@ -253,9 +283,10 @@ impl System<'_> {
     }
 
     /// The steps to a state, with states that tell which thread is which.
-    pub(crate) fn schedule(&mut self, graph: &Graph, to: StateId) -> (Vec<ScheduleStep>, Vec<u32>) {
-        let mut now = self.initial();
+    pub(crate) fn schedule(&mut self, graph: &Graph, to: StateId) -> Schedule {
+        let mut now = self.initial_in_order();
         let mut steps = Vec::new();
+        let mut way = Way { start: self.locals_of(&now), moves: Vec::new() };
         for id in graph.path(to).into_iter().skip(1) {
             let wanted = graph.state(id);
             let mut found = None;
@@ -271,10 +302,17 @@ impl System<'_> {
             let Some((thread, after)) = found else { break };
             let (local, memory) = (now.get(thread).copied().unwrap_or(0), now.last().copied().unwrap_or(0));
             steps.push(self.describe(thread, local, memory));
+            way.moves.push(Move { thread, after: self.locals_of(&after) });
             now = after;
         }
         self.race = None;
-        (steps, now)
+        Schedule { steps, now, way }
+    }
+
+    /// The threads' own states in a state.
+    fn locals_of(&self, state: &[u32]) -> Vec<Local> {
+        let threads = state.iter().take(self.threads());
+        threads.filter_map(|&local| self.local(local)).cloned().collect()
     }
 
     /// Calls `visit` for each step from a state whose threads are not brought into another order.

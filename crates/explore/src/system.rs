@@ -176,6 +176,13 @@ impl<'p> System<'p> {
 
     /// The first state.
     pub(crate) fn initial(&mut self) -> Vec<u32> {
+        let mut state = self.initial_in_order();
+        self.sort(&mut state);
+        state
+    }
+
+    /// The first state, with threads in the order of the launch.
+    pub(crate) fn initial_in_order(&mut self) -> Vec<u32> {
         let mut contents = Vec::new();
         let (mut locals, mut effects) = (Vec::new(), Vec::new());
         for thread in 0..self.threads {
@@ -208,7 +215,6 @@ impl<'p> System<'p> {
         }
         self.normalise(&mut locals);
         self.forget(&mut locals);
-        self.sort(&mut locals);
         locals
     }
 

@@ -27,6 +27,8 @@ struct Document<'a> {
 struct Explored<'a> {
     grid: [u32; 3],
     block: [u32; 3],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<&'a str>,
     states: u64,
     steps: u64,
     results: u64,
@@ -184,6 +186,7 @@ fn document(report: &Report) -> Document<'_> {
         explored: report.explored.as_ref().map(|explored| Explored {
             grid: explored.grid,
             block: explored.block,
+            origin: explored.origin.as_deref(),
             states: explored.states,
             steps: explored.steps,
             results: explored.results,

@@ -54,6 +54,8 @@ pub struct Explored {
     pub grid: [u32; 3],
     /// Threads of a block in x, y and z.
     pub block: [u32; 3],
+    /// Where the launch comes from, in words, when a program made it.
+    pub origin: Option<String>,
     /// States that were looked at, after reductions.
     pub states: u64,
     /// Steps between them.

@@ -47,10 +47,12 @@ pub fn summary(report: &Report, verbose: bool) -> String {
 
 /// How much of a launch was explored, and under which schedulers it ends.
 fn search(explored: &Explored) -> String {
-    let mut text = match &explored.limit {
-        None => format!("all interleavings were tried: {}", counted(explored.states, "state")),
+    let origin = explored.origin.as_ref();
+    let mut text = origin.map_or(String::new(), |origin| format!("explored: {origin}\n"));
+    let _ = match &explored.limit {
+        None => write!(text, "all interleavings were tried: {}", counted(explored.states, "state")),
         Some(limit) => {
-            format!("not all interleavings were tried: {limit}; {}", counted(explored.states, "state"))
+            write!(text, "not all interleavings were tried: {limit}; {}", counted(explored.states, "state"))
         }
     };
     let _ = writeln!(

@@ -1,34 +1,28 @@
 //! `explore`: all interleavings of one small launch.
 
 mod argument;
+mod keep;
 mod progress;
+mod subject;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use standstill_explore::{
-    Argument, Expectation, Launch, Limits, Options, Outcome, Races, explore as search, findings,
-};
+use standstill_explore::{Expectation, Launch, Limits, Options, Outcome, Races, explore as search, findings};
 use standstill_findings::Coverage;
-use standstill_kernel_ir::{Function, FunctionKind, Program};
 use standstill_ptx::Lowering;
-use standstill_report::{Evidence, Explored, Input, InputError, Kernel, Report, display_name, merge};
+use standstill_report::{Explored, Kernel, Report, merge};
 
 use crate::args::{CompilerArgs, OutputArgs, VerdictArgs};
-use crate::check::{command_line, is_allowed, readers_path, rename_files};
-use crate::comments;
-use crate::compile::Toolchain;
+use crate::check::{command_line, is_allowed};
 use crate::disk::DiskSources;
 use crate::exit::{self, NOT_DECIDED};
-use crate::input::{self, Loaded, PtxText};
-use crate::launch::names_kernel;
 use crate::output;
 use crate::run::Switch;
 use argument::{ParameterArgument, Size};
 use progress::Progress;
-
-/// Bytes of the buffer behind a pointer that was given no argument.
-const DEFAULT_BUFFER: usize = 256;
+use subject::Subject;
 
 #[derive(Debug, Args)]
 #[command(
@@ -36,13 +30,24 @@ const DEFAULT_BUFFER: usize = 256;
                         3 not decided (the space of states is over a limit, or an instruction is not explored)."
 )]
 pub(crate) struct ExploreArgs {
-    /// A CUDA source (.cu), PTX, or an executable, library, object or fatbin with PTX inside
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// A CUDA source (.cu), PTX, or an executable, library, object or fatbin with PTX inside. A source with a `main` is
+    /// run on the software GPU up to the launch that is explored
+    #[arg(value_name = "FILE", required_unless_present = "program")]
+    file: Option<PathBuf>,
+    /// A program that is run up to the launch that is explored, with its arguments; behind a source, the arguments alone
+    #[arg(last = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
 
-    /// The kernel to explore (mangled, readable, or without namespace and template arguments); the only one unless given
+    /// The kernel to explore (mangled, readable, or without namespace and template arguments); unless given the only one, or
+    /// the first that the program launches
     #[arg(long, value_name = "KERNEL")]
     entry: Option<String>,
+    /// Which of the program's launches, of the kernel where --entry names one
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), default_value_t = 1)]
+    launch: u64,
+    /// Do not run a source that has a `main`: explore from zeros and --param alone
+    #[arg(long)]
+    no_run: bool,
     /// Blocks of the grid: 2, 2x2
     #[arg(long, value_name = "SHAPE", value_parser = crate::launch::parse_grid)]
     grid: Option<[u32; 3]>,
@@ -50,12 +55,12 @@ pub(crate) struct ExploreArgs {
     #[arg(long, value_name = "SHAPE", value_parser = crate::launch::parse_block)]
     block: Option<[u32; 3]>,
     /// A parameter by its position from 0: a number (2=1000), or a buffer of its own (0=i32[5,3,1], 0=u64[16] for 16 zeros).
-    /// A pointer without one gets 256 bytes of zeros
+    /// A pointer without one has what it points at in the program, else 256 bytes of zeros
     #[arg(long, value_name = "POSITION=ARGUMENT", value_parser = argument::parse)]
     param: Vec<ParameterArgument>,
-    /// Bytes of dynamic shared memory
-    #[arg(long, value_name = "BYTES", default_value_t = 0)]
-    shared: u32,
+    /// Bytes of dynamic shared memory; unless given as in the program, else 0
+    #[arg(long, value_name = "BYTES")]
+    shared: Option<u32>,
     /// What memory must hold when the launch has ended, over variables of the file and buffers p0, p1, …: 'acc == 210',
     /// 'p0[1] == 5 && sum(p1) > 0'
     #[arg(long, value_name = "CONDITION")]
@@ -74,6 +79,13 @@ pub(crate) struct ExploreArgs {
     #[arg(long)]
     no_schedulers: bool,
 
+    /// Save the failing schedule, for `standstill run --replay FILE`; those of further findings with numbers in their names
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Keep schedules, report and code in this folder
+    #[arg(long, value_name = "FOLDER")]
+    evidence: Option<PathBuf>,
+
     #[command(flatten)]
     compiler: CompilerArgs,
     #[command(flatten)]
@@ -84,72 +96,35 @@ pub(crate) struct ExploreArgs {
 
 /// Explores the launch and writes the report; gives the exit code.
 pub(crate) fn explore(arguments: &ExploreArgs) -> u8 {
-    let toolchain = Toolchain::new(&arguments.compiler);
     let sources = DiskSources::default();
-    let shown = input::shown(&arguments.file);
-    let mut loaded = input::load(&arguments.file, &toolchain, true);
     let mut report = Report { fail_on: arguments.verdict.fail_on.severity(), ..Report::default() };
-    report.errors.append(&mut loaded.errors);
+    report.evidence.command = command_line();
     let mut complete = true;
-    match choose(&loaded, arguments) {
-        Ok((text, symbol)) => match explore_kernel(text, &symbol, &loaded, arguments, &sources) {
+    let subject = Subject::find(arguments, &mut report);
+    if let Some(subject) = &subject {
+        match explore_kernel(subject, arguments, &sources) {
             Ok((outcome, found)) => {
                 complete = outcome.complete();
                 report.coverage =
                     Coverage { kernels: 1, launches: 1, operations: outcome.steps, ..Coverage::default() };
-                report.kernels.push(Kernel { input: shown.clone(), symbol });
-                report.findings = merge(&shown, found.findings);
+                report.kernels.push(Kernel { input: subject.shown.clone(), symbol: subject.symbol.clone() });
+                report.findings = merge(&subject.shown, found.findings);
                 report.allowed = found.allowed;
-                report.explored = Some(explored(&outcome, &found.launch));
+                report.explored = Some(explored(&outcome, &found.launch, subject, arguments));
             }
-            Err(message) => report.errors.push(problem(&shown, message)),
-        },
-        Err(message) if report.errors.is_empty() => report.errors.push(problem(&shown, message)),
-        Err(_) => {}
+            Err(message) => report.errors.push(subject::problem(&subject.shown, message)),
+        }
     }
-    report.evidence = Evidence {
-        command: command_line(),
-        inputs: vec![Input { path: shown, sha256: loaded.sha256 }],
-        compiler: loaded.compiled.map_or(String::new(), |compiled| compiled.compiler),
-        ..Evidence::default()
-    };
     let code = exit::code(&report, arguments.verdict.strict);
     // A fault is a fault, but silence of a part is no answer.
     let code = if code == exit::CLEAN && !complete { NOT_DECIDED } else { code };
     report.exit = i32::from(code);
+    if let Some(folder) = &arguments.evidence
+        && let Err(message) = keep::keep_report(folder, &report, subject.as_ref())
+    {
+        output::fail(&message);
+    }
     output::write(&report, &sources, &arguments.output)
-}
-
-fn problem(shown: &str, message: String) -> InputError {
-    InputError { file: shown.to_owned(), line: 0, column: 0, message }
-}
-
-/// The text with the kernel that is asked for, and its mangled name.
-fn choose<'a>(loaded: &'a Loaded, arguments: &ExploreArgs) -> Result<(&'a PtxText, String), String> {
-    let mut kernels = Vec::new();
-    for text in &loaded.texts {
-        let module = standstill_ptx::parse(&text.text);
-        let lowering = Lowering::new(&module);
-        let of_text = lowering.module().functions.iter();
-        let of_text = of_text.filter(|function| function.kind == FunctionKind::Kernel && function.defined);
-        kernels.extend(of_text.map(|function| (text, function.name.clone())));
-    }
-    let list = |kernels: &[(&PtxText, String)]| {
-        kernels.iter().map(|(_, name)| display_name(name)).collect::<Vec<_>>().join(", ")
-    };
-    let Some(wanted) = &arguments.entry else {
-        return match &kernels[..] {
-            [] => Err("there is no kernel in it".to_owned()),
-            [(text, symbol)] => Ok((*text, symbol.clone())),
-            several => Err(format!("name one of its kernels with --entry: {}", list(several))),
-        };
-    };
-    let named = kernels.iter().find(|(_, symbol)| names_kernel(wanted, symbol));
-    match named {
-        Some((text, symbol)) => Ok((*text, symbol.clone())),
-        None if kernels.is_empty() => Err("there is no kernel in it".to_owned()),
-        None => Err(format!("no kernel is named {wanted}; there are {}", list(&kernels))),
-    }
 }
 
 /// Findings with the launch that they are of.
@@ -160,26 +135,14 @@ struct Found {
 }
 
 fn explore_kernel(
-    text: &PtxText,
-    symbol: &str,
-    loaded: &Loaded,
+    subject: &Subject,
     arguments: &ExploreArgs,
     sources: &DiskSources,
 ) -> Result<(Outcome, Found), String> {
+    let text = &subject.text;
     let module = standstill_ptx::parse(&text.text);
     let lowering = Lowering::new(&module);
-    let mut launch = Launch::new(&lowering, symbol).map_err(|error| error.to_string())?;
-    let function = lowering.function(launch.kernel).ok_or("the kernel has no body")?;
-    let source = loaded.source.as_deref().unwrap_or(&text.text);
-    let (comments, _) = comments::launches(source);
-    let comment = comments.into_iter().find(|comment| names_kernel(&comment.kernel, symbol));
-    let shape = comment.map(|comment| comment.shape).unwrap_or_default();
-    launch.grid = arguments.grid.or(shape.grid).unwrap_or([1; 3]);
-    launch.block = arguments.block.or(shape.block).unwrap_or([1; 3]);
-    launch.dynamic_shared = arguments.shared;
-    launch.set_first_values(&lowering.first_values());
-    let passed = passed(&function, arguments, &shape.parameters)?;
-    launch.set_arguments(&function, &passed).map_err(|error| error.to_string())?;
+    let launch = subject.launch(&lowering, arguments)?;
     let expect = arguments.expect.as_ref().map(|text| Expectation::parse(text, &launch)).transpose();
     let expect = expect.map_err(|error| format!("--expect: {error}"))?;
     let limits = Limits { states: arguments.max_states, bytes: arguments.memory.0 };
@@ -193,64 +156,39 @@ fn explore_kernel(
         ..Options::default()
     };
     let mut progress = Progress::new(arguments.output.quiet);
-    let outcome = search(&lowering, &launch, &options, &mut progress).map_err(|error| error.to_string())?;
+    let outcome = search(&lowering, &launch, &options, &mut progress)
+        .map_err(|error| format!("{error}{}", subject.smaller(&launch)))?;
     progress.done();
     let line_of = |offset: u32| {
         let position = module.position(offset);
         (text.name.clone(), position.line, position.column)
     };
     let mut found = findings(&outcome, &launch, &line_of);
-    if found.iter().flat_map(|finding| &finding.spans).any(|span| span.file == text.name) {
+    if found.iter().flat_map(|(finding, _)| &finding.spans).any(|span| span.file == text.name) {
         sources.insert(text.name.clone(), text.text.clone().into());
     }
-    if let Some(compiled) = &loaded.compiled {
-        rename_files(&mut found, |file| Some(compiled.as_typed(file).into_owned()));
-    }
-    let here = std::env::current_dir().ok();
-    let absolute = std::fs::canonicalize(&arguments.file).ok();
-    rename_files(&mut found, |file| {
-        readers_path(file, &arguments.file, here.as_deref(), absolute.as_deref())
-    });
-    let (silenced, shown) = (arguments.verdict.allowed(), input::shown(&arguments.file));
+    found.iter_mut().for_each(|(finding, _)| subject.name_files(finding));
+    keep::save(&mut found, &launch, subject, arguments)?;
+    let silenced = arguments.verdict.allowed();
     let before = found.len();
-    found.retain(|finding| !is_allowed(finding, &silenced, &shown, sources));
+    found.retain(|(finding, _)| !is_allowed(finding, &silenced, &subject.shown, sources));
     let allowed = (before - found.len()) as u64;
-    Ok((outcome, Found { findings: found, allowed, launch }))
-}
-
-/// What each parameter gets: by a flag, by a launch comment, else zeros.
-fn passed(
-    function: &Function,
-    arguments: &ExploreArgs,
-    comment: &std::collections::BTreeMap<usize, i64>,
-) -> Result<Vec<Argument>, String> {
-    let count = function.parameters.len();
-    if let Some(beyond) = arguments.param.iter().find(|parameter| parameter.position >= count) {
-        return Err(format!("--param {}: the kernel has {count} parameters", beyond.position));
-    }
-    let argument = |(parameter, position): (&standstill_kernel_ir::Parameter, usize)| {
-        let given = arguments.param.iter().rev().find(|given| given.position == position);
-        match (given, comment.get(&position)) {
-            (Some(given), _) => given.argument.clone(),
-            (None, Some(&value)) => Argument::Value(value as u64),
-            (None, None) if parameter.bytes == 8 => {
-                Argument::Buffer { bytes: vec![0; DEFAULT_BUFFER], element: 4 }
-            }
-            (None, None) => Argument::Value(0),
-        }
-    };
-    Ok(function.parameters.iter().zip(0..).map(argument).collect())
+    let findings = found.into_iter().map(|(finding, _)| finding).collect();
+    Ok((outcome, Found { findings, allowed, launch }))
 }
 
 /// What the report says of the search itself.
-fn explored(outcome: &Outcome, launch: &Launch) -> Explored {
-    let limit = outcome.limit.as_ref().map(|limit| match limit {
-        standstill_explore::Limit::States(states) => {
-            format!("there are more than {states} states (--max-states)")
-        }
-        standstill_explore::Limit::Bytes(bytes) => {
-            format!("the states take more than {} MB (--memory)", bytes >> 20)
-        }
+fn explored(outcome: &Outcome, launch: &Launch, subject: &Subject, arguments: &ExploreArgs) -> Explored {
+    let limit = outcome.limit.as_ref().map(|limit| {
+        let limit = match limit {
+            standstill_explore::Limit::States(states) => {
+                format!("there are more than {states} states (--max-states)")
+            }
+            standstill_explore::Limit::Bytes(bytes) => {
+                format!("the states take more than {} MB (--memory)", bytes >> 20)
+            }
+        };
+        format!("{limit}{}", subject.smaller(launch))
     });
     let mut explored = Explored {
         kernel: outcome.kernel.clone(),
@@ -259,6 +197,7 @@ fn explored(outcome: &Outcome, launch: &Launch) -> Explored {
         states: outcome.states as u64,
         steps: outcome.steps,
         results: outcome.results as u64,
+        origin: subject.origin(arguments),
         limit,
         races: match &outcome.races {
             Races::None => "no execution has a race".to_owned(),

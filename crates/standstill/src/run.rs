@@ -7,6 +7,7 @@ mod hint;
 mod host;
 mod program;
 mod record;
+mod replay;
 mod report;
 mod software;
 
@@ -28,8 +29,10 @@ use crate::streams::{draw, unknown_bytes};
 pub(crate) use gpu::explain;
 use host::{HostReport, host_section};
 use record::{Recorded, Recording};
+pub(crate) use replay::{Saved, SavedInput, ScheduleFile};
 pub(crate) use report::{keep_dumps, progress};
 pub(crate) use software::Switch;
+pub(crate) use software::capture::{Wanted, capture};
 use software::keep_traces;
 use software::merge::name_files;
 
@@ -46,7 +49,7 @@ const FAILED: u8 = 125;
 pub(crate) struct RunArgs {
     /// A CUDA source (.cu), which is compiled first, or a program; then its arguments
     #[arg(
-        required = true,
+        required_unless_present = "replay",
         trailing_var_arg = true,
         allow_hyphen_values = true,
         value_name = "FILE.cu | -- PROGRAM"
@@ -124,6 +127,9 @@ impl DeviceChoice {
 
 /// Runs the program; gives the exit code.
 pub(crate) fn run(arguments: &RunArgs) -> u8 {
+    if let Some(file) = &arguments.software.replay {
+        return replay::replay(file, arguments);
+    }
     hint::tell(arguments);
     match arguments.watch.device.device() {
         Device::Card => run_on_card(arguments),

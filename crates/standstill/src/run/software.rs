@@ -1,6 +1,7 @@
 //! `run` without a card: the program runs on the software GPU, by a CUDA runtime of our own in its place.
 
 mod call_sites;
+pub(crate) mod capture;
 mod journal;
 pub(in crate::run) mod library;
 pub(in crate::run) mod merge;
@@ -69,6 +70,9 @@ pub(crate) struct SoftwareArgs {
     /// Keep the record of what the host asked, for `standstill streams`; on a card, too
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+    /// Replay a schedule that `explore --save FILE` has written; the program need not be named where it is where it was
+    #[arg(long, value_name = "FILE")]
+    pub(crate) replay: Option<PathBuf>,
     /// Look for races, faults of memory order and missing order between streams
     #[arg(long, value_enum, default_value_t = Switch::On)]
     pub(crate) races: Switch,
@@ -102,7 +106,8 @@ impl OrderChoice {
 /// Runs the program on the software GPU; gives the exit code.
 pub(crate) fn run(arguments: &RunArgs) -> u8 {
     let allowed = arguments.verdict.allowed();
-    match prepare(arguments).and_then(|prepared| run_all(arguments, &prepared, &allowed)) {
+    let prepared = prepare(arguments).map_err(Problem::from);
+    match prepared.and_then(|prepared| run_all(arguments, &prepared, &allowed)) {
         Ok(exit) => exit,
         Err(Problem { message, exit }) => {
             fail(&message);
@@ -137,10 +142,21 @@ struct Prepared {
     _folder: Option<TempDir>,
 }
 
-fn prepare(arguments: &RunArgs) -> Result<Prepared, Problem> {
-    let (first, rest) = arguments.command.split_first().ok_or_else(|| "no program is named".to_owned())?;
+fn prepare(arguments: &RunArgs) -> Result<Prepared, String> {
+    let software = &arguments.software;
+    let model = software.gpu.map_or(DEFAULT_MODEL, |model| model.name);
+    prepare_for(&arguments.command, &arguments.compiler, model, software.seed)
+}
+
+/// Compiles a source; takes everything else as a program.
+fn prepare_for(
+    command: &[OsString],
+    compiler: &CompilerArgs,
+    model: &str,
+    seed: u64,
+) -> Result<Prepared, String> {
+    let (first, rest) = command.split_first().ok_or("no program is named")?;
     let runtime = Library::find()?;
-    let model = arguments.software.gpu.map_or(DEFAULT_MODEL, |model| model.name);
     let mut prepared = Prepared {
         program: PathBuf::from(first),
         arguments: rest.to_vec(),
@@ -149,7 +165,7 @@ fn prepare(arguments: &RunArgs) -> Result<Prepared, Problem> {
         evidence: Evidence {
             command: command_line(),
             device: format!("sim:{model}"),
-            seed: arguments.software.seed,
+            seed,
             ..Evidence::default()
         },
         kept: None,
@@ -157,7 +173,7 @@ fn prepare(arguments: &RunArgs) -> Result<Prepared, Problem> {
     };
     let source = Path::new(first);
     if source.extension().and_then(OsStr::to_str) == Some("cu") {
-        prepared.build(source, &arguments.compiler)?;
+        prepared.build(source, compiler)?;
     } else if let Ok(bytes) = std::fs::read(source) {
         prepared.add_input(source, &bytes);
         library::refuse_static(source, &bytes)?;
@@ -197,6 +213,18 @@ impl Prepared {
         self.evidence.inputs.push(Input { path: path.display().to_string(), sha256: sha256(bytes) });
     }
 
+    /// The program, where it finds the software GPU and what tells of it.
+    fn bare_command(&self, journal: &Path) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments);
+        command.env("LD_LIBRARY_PATH", self.runtime.search_path());
+        command.env(FOLDER, journal);
+        if let Some(kept) = &self.kept {
+            command.env(PTX, kept);
+        }
+        command
+    }
+
     /// The command for one run.
     fn command(
         &self,
@@ -206,13 +234,7 @@ impl Prepared {
         contended: Option<&Path>,
     ) -> Command {
         let software = &arguments.software;
-        let mut command = Command::new(&self.program);
-        command.args(&self.arguments);
-        command.env("LD_LIBRARY_PATH", self.runtime.search_path());
-        command.env(FOLDER, journal);
-        if let Some(kept) = &self.kept {
-            command.env(PTX, kept);
-        }
+        let mut command = self.bare_command(journal);
         command.env(CARD, software.gpu.map_or(DEFAULT_MODEL, |model| model.name));
         command.env(SEED, round.seed.to_string());
         command.env(SCHEDULE, round.order.name());
