@@ -43,7 +43,8 @@ impl Launch {
     }
 
     /// Names memory that has no name by the first parameter that points into it, `p0`, with elements as the parameter's type
-    /// says where the kernel's name tells it; what no parameter points into becomes `m0`, `m1`, … by address.
+    /// says where the kernel's name tells it; a further pointer of a structure by its offset in bytes, `p0_16`. What no parameter
+    /// points into becomes `m0`, `m1`, … by address.
     pub fn name_buffers(&mut self, function: &Function, kernel: &str) {
         let sizes = pointee_sizes(kernel);
         for ((parameter, start), position) in
@@ -53,13 +54,17 @@ impl Launch {
             let words = bytes.unwrap_or_default().chunks_exact(8);
             let words: Vec<u64> =
                 words.filter_map(|word| word.try_into().ok()).map(u64::from_le_bytes).collect();
-            for word in words {
+            let mut name = format!("p{position}");
+            for (word, at) in words.into_iter().zip((0..).step_by(8)) {
                 let holds = |region: &&mut Region| {
                     region.name.is_empty()
                         && (region.address..region.address + region.bytes.len() as u64).contains(&word)
                 };
                 let Some(region) = self.memory.iter_mut().find(holds) else { continue };
-                region.name = format!("p{position}");
+                region.name = std::mem::take(&mut name);
+                if region.name.is_empty() {
+                    region.name = format!("p{position}_{at}");
+                }
                 let element = sizes.get(position).copied().flatten();
                 if let Some(element) =
                     element.filter(|&size| region.bytes.len().is_multiple_of(size as usize))
@@ -164,6 +169,55 @@ fn read_type<'a>(text: &'a str, known: &mut Vec<Option<Type>>, depth: u32) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::launch::Argument;
+    use standstill_kernel_ir::Program;
+
+    #[test]
+    fn what_a_program_had_takes_the_place_of_zeros() {
+        let text = ".version 8.0\n.target sm_90\n.address_size 64\n.global .align 4 .u32 total = 7;\n\
+            .visible .entry _Z1kPdi(.param .u64 d, .param .align 8 .b8 s[24]) { ret; }\n";
+        let module = standstill_ptx::parse(text);
+        let lowering = standstill_ptx::Lowering::new(&module);
+        let mut launch = Launch::new(&lowering, "k").unwrap();
+        let mut parameters = vec![0; 32];
+        for (at, pointer) in [(0, 0x1008u64), (8, 0x2000), (24, 0x3000)] {
+            parameters[at..at + 8].copy_from_slice(&pointer.to_le_bytes());
+        }
+        launch.set_found(Found {
+            parameters,
+            variables: vec![0x500],
+            memory: vec![
+                (0x4000, vec![1; 3]),
+                (0x3000, vec![2; 4]),
+                (0x2000, vec![3; 8]),
+                (0x1000, vec![4; 16]),
+                (0x500, vec![9, 0, 0, 0]),
+            ],
+        });
+        let function = lowering.function(launch.kernel).unwrap();
+        launch.name_buffers(&function, "_Z1kPdi");
+        let known =
+            |region: &Region| (region.name.clone(), region.address, region.bytes.len(), region.element);
+        let regions: Vec<_> = launch.memory.iter().map(known).collect();
+        let expected = [
+            ("total", 0x500, 4, 4),
+            ("p0", 0x1000, 16, 8),
+            ("p1", 0x2000, 8, 4),
+            ("p1_16", 0x3000, 4, 4),
+            ("m0", 0x4000, 3, 1),
+        ];
+        assert_eq!(
+            regions,
+            expected.map(|(name, address, bytes, element)| (name.to_owned(), address, bytes, element))
+        );
+        assert_eq!(launch.variables, [0x500]);
+        // Another argument for one parameter leaves the others.
+        let buffer = Argument::Buffer { bytes: vec![5; 8], element: 8 };
+        launch.set_argument(&function, 0, &buffer).unwrap();
+        assert_eq!(launch.parameters[8..16], 0x2000u64.to_le_bytes());
+        assert!(launch.memory.last().unwrap().address > 0x4000);
+        assert!(launch.set_argument(&function, 2, &buffer).is_err());
+    }
 
     #[test]
     fn names_tell_the_elements_of_parameters() {

@@ -2,6 +2,7 @@
 
 mod page;
 mod picture;
+mod schedule;
 mod thread_map;
 mod timeline;
 
@@ -9,7 +10,7 @@ use std::fmt::Write;
 
 use crate::summary::summary;
 use crate::text::plain_finding;
-use crate::{Report, Reported, Sources, display_name};
+use crate::{Report, Reported, Schedule, Sources, display_name};
 
 use page::{STYLE, escape};
 
@@ -32,14 +33,16 @@ pub fn to_html(report: &Report, sources: &dyn Sources) -> String {
         out.push_str(&timeline::timeline(timeline, number, &report.findings));
     }
     for (number, reported) in report.findings.iter().enumerate() {
-        out.push_str(&section(reported, number + 1, sources));
+        let schedules = report.schedules.iter();
+        let schedule = schedules.clone().find(|schedule| schedule.finding == reported.finding.message);
+        out.push_str(&section(reported, schedule, number + 1, sources));
     }
     out.push_str(&evidence(report));
     out.push_str("</main>\n</body>\n</html>\n");
     out
 }
 
-fn section(reported: &Reported, number: usize, sources: &dyn Sources) -> String {
+fn section(reported: &Reported, schedule: Option<&Schedule>, number: usize, sources: &dyn Sources) -> String {
     let finding = &reported.finding;
     let mut out = String::new();
     let _ = write!(
@@ -61,6 +64,9 @@ fn section(reported: &Reported, number: usize, sources: &dyn Sources) -> String 
         }
         out.push_str(&picture::waits(waits));
         out.push_str(&thread_map::thread_map(waits));
+    }
+    if let Some(schedule) = schedule {
+        out.push_str(&schedule::schedule(schedule, sources));
     }
     let _ = writeln!(out, "<pre>{}</pre>\n</section>", escape(&plain_finding(reported, sources)));
     out

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use standstill_findings::{Finding, Known, Span};
 
-use crate::{Report, Reported, display_name};
+use crate::{Report, Reported, Schedule, display_name};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -63,6 +63,19 @@ struct JsonFinding<'a> {
     assumes: &'a [String],
     waits: Option<Waits<'a>>,
     replay: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    schedule: Vec<JsonStep<'a>>,
+}
+
+/// A step of the schedule that shows the finding.
+#[derive(Serialize)]
+struct JsonStep<'a> {
+    thread: &'a str,
+    does: &'a str,
+    file: &'a str,
+    line: u32,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    fault: bool,
 }
 
 #[derive(Serialize)]
@@ -147,7 +160,7 @@ fn document(report: &Report) -> Document<'_> {
     let (coverage, evidence) = (report.coverage, &report.evidence);
     Document {
         version: 1,
-        findings: report.findings.iter().map(finding).collect(),
+        findings: report.findings.iter().map(|reported| finding(reported, report)).collect(),
         not_understood: report
             .not_understood
             .iter()
@@ -206,8 +219,9 @@ fn document(report: &Report) -> Document<'_> {
     }
 }
 
-fn finding(reported: &Reported) -> JsonFinding<'_> {
+fn finding<'a>(reported: &'a Reported, report: &'a Report) -> JsonFinding<'a> {
     let finding = &reported.finding;
+    let schedule = report.schedules.iter().find(|schedule| schedule.finding == finding.message);
     JsonFinding {
         rule: finding.rule.name(),
         code: finding.rule.code(),
@@ -237,7 +251,19 @@ fn finding(reported: &Reported) -> JsonFinding<'_> {
             .as_ref()
             .map(|graph| Waits { cycle: graph.cycle_words(), sentence: &graph.sentence }),
         replay: finding.replay.as_deref(),
+        schedule: schedule.map_or(Vec::new(), steps),
     }
+}
+
+fn steps(schedule: &Schedule) -> Vec<JsonStep<'_>> {
+    let steps = schedule.steps.iter().map(|step| JsonStep {
+        thread: schedule.lanes.get(step.lane).map_or("", String::as_str),
+        does: &step.does,
+        file: &step.file,
+        line: step.line,
+        fault: step.fault,
+    });
+    steps.collect()
 }
 
 fn spans(finding: &Finding) -> Vec<JsonSpan<'_>> {

@@ -23,7 +23,9 @@ pub use json::to_json;
 pub use junit::to_junit;
 pub use merge::merge;
 pub use names::{base_name, display_name, shorten};
-pub use report::{Evidence, Explored, Input, InputError, Kernel, Report, Reported, Runs};
+pub use report::{
+    Evidence, Explored, Input, InputError, Kernel, Report, Reported, Runs, Schedule, ScheduleStep,
+};
 pub use sarif::to_sarif;
 pub use sources::{MemorySources, SourceText, Sources};
 pub use summary::summary;

@@ -17,6 +17,8 @@ pub struct Report {
     pub coverage: Coverage,
     /// Recorded runs as pictures, for the HTML page.
     pub timelines: Vec<Timeline>,
+    /// Schedules that show findings.
+    pub schedules: Vec<Schedule>,
     /// How to repeat this call.
     pub evidence: Evidence,
     /// The runs of a program under several seeds; `None` where there was one run or none.
@@ -70,6 +72,47 @@ pub struct Explored {
     pub progress: Option<String>,
     /// The same for named schedulers.
     pub schedulers: Vec<(String, bool)>,
+}
+
+/// The steps of threads that lead to what a finding tells of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Schedule {
+    /// The finding's message.
+    pub finding: String,
+    /// The threads that take part.
+    pub lanes: Vec<String>,
+    /// Their steps in order.
+    pub steps: Vec<ScheduleStep>,
+    /// What threads are at that go no further.
+    pub ends: Vec<ScheduleStep>,
+}
+
+/// What one thread does at once, as others see it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ScheduleStep {
+    /// Which thread, by its place among the lanes.
+    pub lane: usize,
+    /// What it does, in words.
+    pub does: String,
+    /// It changes memory.
+    pub writes: bool,
+    /// The fault shows here.
+    pub fault: bool,
+    /// The user's file.
+    pub file: String,
+    /// Line, from 1; 0 when it is not known.
+    pub line: u32,
+}
+
+impl Schedule {
+    /// The lane of a thread; a new one when it has none.
+    pub fn lane(&mut self, block: u32, thread: u32) -> usize {
+        let name = format!("thread {thread} of block {block}");
+        self.lanes.iter().position(|lane| *lane == name).unwrap_or_else(|| {
+            self.lanes.push(name);
+            self.lanes.len() - 1
+        })
+    }
 }
 
 /// A finding with the input it belongs to and the other places where it is the same.

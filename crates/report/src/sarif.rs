@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use standstill_findings::{Finding, Known, Rule, Severity, Span};
 
 use crate::text::platform_row;
-use crate::{Report, Reported, display_name};
+use crate::{Report, Reported, Schedule, display_name};
 
 /// The report as a SARIF log, indented, with a line end.
 ///
@@ -12,7 +12,8 @@ use crate::{Report, Reported, display_name};
 /// Serialising plain data does not fail; the error is `serde_json`'s, for a caller that reports it.
 pub fn to_sarif(report: &Report) -> Result<String, serde_json::Error> {
     let rules = used_rules(report);
-    let results: Vec<Value> = report.findings.iter().map(|reported| result(reported, &rules)).collect();
+    let results: Vec<Value> =
+        report.findings.iter().map(|reported| result(reported, report, &rules)).collect();
     let notifications: Vec<Value> = report.errors.iter().map(notification).collect();
     let artifacts: Vec<Value> = report
         .evidence
@@ -72,8 +73,9 @@ fn level(severity: Severity) -> &'static str {
     severity.word()
 }
 
-fn result(reported: &Reported, rules: &[Rule]) -> Value {
+fn result(reported: &Reported, report: &Report, rules: &[Rule]) -> Value {
     let finding = &reported.finding;
+    let schedule = report.schedules.iter().find(|schedule| schedule.finding == finding.message);
     let index = rules.iter().position(|rule| *rule == finding.rule);
     let mut properties = json!({
         "known": finding.known.word(),
@@ -87,7 +89,7 @@ fn result(reported: &Reported, rules: &[Rule]) -> Value {
         finding.spans.iter().filter(|span| span.primary).map(|span| location(span, finding)).collect();
     let related: Vec<Value> =
         finding.spans.iter().filter(|span| !span.primary).enumerate().map(related_location).collect();
-    json!({
+    let mut result = json!({
         "ruleId": identifier(finding.rule),
         "ruleIndex": index.map_or(-1, |index| i64::try_from(index).unwrap_or(-1)),
         "level": level(finding.severity),
@@ -95,7 +97,32 @@ fn result(reported: &Reported, rules: &[Rule]) -> Value {
         "locations": primary,
         "relatedLocations": related,
         "properties": properties,
-    })
+    });
+    if let (Some(schedule), Some(map)) = (schedule, result.as_object_mut()) {
+        let flows = thread_flows(schedule);
+        if !flows.is_empty() {
+            map.insert("codeFlows".to_owned(), json!([{"threadFlows": flows}]));
+        }
+    }
+    result
+}
+
+/// A schedule: a flow for each thread, with the order of all steps (SARIF 2.1.0, 3.36 to 3.38).
+fn thread_flows(schedule: &Schedule) -> Vec<Value> {
+    let flow = |(lane, name): (usize, &String)| {
+        let steps = schedule.steps.iter().zip(1..).filter(|(step, _)| step.lane == lane);
+        let steps = steps.map(|(step, order): (_, i64)| {
+            let place = Span::primary(step.file.as_str(), step.line, 0, "");
+            json!({
+                "executionOrder": order,
+                "location": {"physicalLocation": physical(&place), "message": {"text": step.does}},
+            })
+        });
+        let steps: Vec<Value> = steps.collect();
+        // A flow has at least one place.
+        (!steps.is_empty()).then(|| json!({"id": name, "message": {"text": name}, "locations": steps}))
+    };
+    schedule.lanes.iter().enumerate().filter_map(flow).collect()
 }
 
 /// The message with what the reader of a code host needs to see beside it.

@@ -5,7 +5,9 @@ use standstill_findings::{
     Severity, Span, Step, StepKind, ThreadRanges, Timeline, WaitGraph,
 };
 
-use crate::{Evidence, Input, InputError, Kernel, MemorySources, Report, TextOptions, merge};
+use crate::{
+    Evidence, Input, InputError, Kernel, MemorySources, Report, Schedule, ScheduleStep, TextOptions, merge,
+};
 
 const SOURCE: &str = "\
 __global__ void handoff(int *flag, float *out)
@@ -89,6 +91,7 @@ pub(crate) fn report() -> (Report, MemorySources) {
         runs: None,
         explored: None,
         timelines: Vec::new(),
+        schedules: Vec::new(),
         coverage: Coverage { kernels: 3, launches: 1, operations: 120, widened: 0 },
         evidence: Evidence {
             command: "standstill check src/handoff.cu 'bad file.ptx'".into(),
@@ -178,6 +181,51 @@ fn junit() {
 fn html() {
     let (report, sources) = report();
     insta::assert_snapshot!(crate::to_html(&report, &sources));
+}
+
+/// Lanes, steps in order with their lines of the source, and the fault, in all forms that have a place for them.
+#[test]
+fn a_schedule_in_all_forms() {
+    let mut finding = Finding::new(Rule::LostUpdate, "k", "the update of `n` is <lost>");
+    finding.spans.push(Span::primary("n.cu", 2, 1, "written"));
+    let mut schedule = Schedule { finding: finding.message.clone(), ..Schedule::default() };
+    let lanes = [(0, 0), (1, 3)].map(|(block, thread)| schedule.lane(block, thread));
+    let step = |lane, does: &str, line, writes, fault| ScheduleStep {
+        lane,
+        does: does.into(),
+        writes,
+        fault,
+        file: "n.cu".into(),
+        line,
+    };
+    schedule.steps = vec![
+        step(lanes[0], "reads n = 0", 1, false, false),
+        step(lanes[1], "writes n = 1", 2, true, false),
+        step(lanes[0], "writes n = 1", 2, true, true),
+    ];
+    let report =
+        Report { findings: merge("n.cu", vec![finding]), schedules: vec![schedule], ..Report::default() };
+    let mut sources = MemorySources::default();
+    sources.insert("n.cu", "int v = *n < 7;\n  *n = v + 1;\n");
+    let page = crate::to_html(&report, &sources);
+    for part in [
+        "<th scope=\"col\">thread 0 of block 0</th><th scope=\"col\">thread 3 of block 1</th>",
+        "<tr><th scope=\"row\">1</th><td><div class=\"step read\">reads n = 0</div></td><td class=\"idle\"></td>\
+         <td class=\"source\"><span>1</span> <code>int v = *n &lt; 7;</code></td></tr>",
+        "<td class=\"idle\"></td><td><div class=\"step write\">writes n = 1</div></td>",
+        "<div class=\"step fault\">✗ writes n = 1</div>",
+    ] {
+        assert!(page.contains(part), "{part} in {page}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&crate::to_json(&report).unwrap()).unwrap();
+    let steps = json["findings"][0]["schedule"].as_array().unwrap();
+    assert_eq!(steps.len(), 3);
+    assert_eq!(steps[2]["thread"], "thread 0 of block 0");
+    assert_eq!((&steps[2]["fault"], &steps[2]["line"]), (&true.into(), &2.into()));
+    let sarif: serde_json::Value = serde_json::from_str(&crate::to_sarif(&report).unwrap()).unwrap();
+    let flows = &sarif["runs"][0]["results"][0]["codeFlows"][0]["threadFlows"];
+    let order = |flow: usize, at: usize| flows[flow]["locations"][at]["executionOrder"].clone();
+    assert_eq!([order(0, 0), order(0, 1), order(1, 0)], [1, 3, 2]);
 }
 
 /// One block more than the card holds: the blocks are cells, and nothing of the page comes from outside.

@@ -1,6 +1,7 @@
 //! `explore`: all interleavings of one small launch.
 
 mod argument;
+mod drawing;
 mod keep;
 mod progress;
 mod subject;
@@ -12,7 +13,7 @@ use clap::Args;
 use standstill_explore::{Expectation, Launch, Limits, Options, Outcome, Races, explore as search, findings};
 use standstill_findings::Coverage;
 use standstill_ptx::Lowering;
-use standstill_report::{Explored, Kernel, Report, merge};
+use standstill_report::{Explored, Kernel, Report, Schedule, merge};
 
 use crate::args::{CompilerArgs, OutputArgs, VerdictArgs};
 use crate::check::{command_line, is_allowed};
@@ -109,6 +110,7 @@ pub(crate) fn explore(arguments: &ExploreArgs) -> u8 {
                     Coverage { kernels: 1, launches: 1, operations: outcome.steps, ..Coverage::default() };
                 report.kernels.push(Kernel { input: subject.shown.clone(), symbol: subject.symbol.clone() });
                 report.findings = merge(&subject.shown, found.findings);
+                report.schedules = found.schedules;
                 report.allowed = found.allowed;
                 report.explored = Some(explored(&outcome, &found.launch, subject, arguments));
             }
@@ -130,6 +132,7 @@ pub(crate) fn explore(arguments: &ExploreArgs) -> u8 {
 /// Findings with the launch that they are of.
 struct Found {
     findings: Vec<standstill_findings::Finding>,
+    schedules: Vec<Schedule>,
     allowed: u64,
     launch: Launch,
 }
@@ -173,8 +176,10 @@ fn explore_kernel(
     let before = found.len();
     found.retain(|(finding, _)| !is_allowed(finding, &silenced, &subject.shown, sources));
     let allowed = (before - found.len()) as u64;
+    let shown = found.iter().filter_map(|(finding, failure)| Some((finding, (*failure)?)));
+    let schedules = shown.map(|(finding, failure)| drawing::drawn(failure, finding, subject)).collect();
     let findings = found.into_iter().map(|(finding, _)| finding).collect();
-    Ok((outcome, Found { findings, allowed, launch }))
+    Ok((outcome, Found { findings, schedules, allowed, launch }))
 }
 
 /// What the report says of the search itself.

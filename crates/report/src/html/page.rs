@@ -36,6 +36,13 @@ svg { max-width: 100%; height: auto; } svg text { fill: var(--ink); font: 14px s
 .step:hover rect, .step:target rect { stroke: var(--fault); stroke-width: 3; }
 .drawing .order { fill: none; stroke: var(--ink); } .lost path { fill: none; stroke: var(--fault); stroke-width: 6; stroke-dasharray: 9 5; }
 .lost .core { stroke: var(--paper); stroke-width: 2; } .drawing .lost text { fill: var(--fault); font-weight: 700; paint-order: stroke; stroke: var(--paper); stroke-width: 6; }
+.scroll { overflow-x: auto; } .schedule { border-collapse: collapse; margin: .75rem 0; font-size: .9rem; }
+.key { font-size: .85rem; margin: .75rem 0 0; } .schedule th, .schedule td { padding: 0 .6rem; }
+.schedule thead th { white-space: nowrap; border-bottom: 2px solid var(--line); } .schedule tbody th { vertical-align: middle; text-align: right; font-weight: 400; font-variant-numeric: tabular-nums; }
+.schedule tbody td:not(.source) { min-width: 12rem; background: linear-gradient(var(--line), var(--line)) 50% 0 / 1px 100% no-repeat; }
+.schedule .step { background: var(--soft); border: 1px solid var(--ink); border-radius: 3px; margin: 3px 0; padding: .1rem .5rem; text-align: center; }
+.schedule .write { border: 4px double var(--ink); } .schedule .fault { border: 3px solid var(--fault); font-weight: 700; }
+.schedule .source { white-space: nowrap; } .schedule .source span { display: inline-block; min-width: 2.5rem; text-align: right; }
 .map .many { border-width: 2px; border-color: var(--ink); }
 ";
 

@@ -193,13 +193,16 @@ impl Subject {
 
     /// Files in a finding as the reader knows them.
     pub(super) fn name_files(&self, finding: &mut Finding) {
-        let found = std::slice::from_mut(finding);
-        if let Some(compiled) = &self.compiled {
-            rename_files(found, |file| Some(compiled.as_typed(file).into_owned()));
-        }
+        rename_files(std::slice::from_mut(finding), |file| Some(self.readers_file(file)));
+    }
+
+    /// A file as the reader knows it.
+    pub(super) fn readers_file(&self, file: &str) -> String {
+        let typed = self.compiled.as_ref().map_or(file.into(), |compiled| compiled.as_typed(file));
         let here = std::env::current_dir().ok();
         let absolute = std::fs::canonicalize(&self.path).ok();
-        rename_files(found, |file| readers_path(file, &self.path, here.as_deref(), absolute.as_deref()));
+        let known = readers_path(&typed, &self.path, here.as_deref(), absolute.as_deref());
+        known.unwrap_or_else(|| typed.into_owned())
     }
 }
 

@@ -8,12 +8,12 @@ use std::sync::{Arc, PoisonError};
 
 use standstill_cuda_driver::capture::{Contents, LaunchImage};
 use standstill_cuda_driver::{Card, DEFAULT_MODEL};
-use standstill_device_sim::{Device, Fault, Grid, LaunchRequest, Module, Progress, Schedule};
+use standstill_device_sim::{Device, Fault, Grid, LaunchRequest, Module, Progress, Schedule as Order};
 use standstill_explore::{Expectation, Launch, Region};
 use standstill_findings::{Coverage, Finding, Known, Rule};
 use standstill_kernel_ir::{FunctionId, Program};
 use standstill_ptx::Lowering;
-use standstill_report::{Evidence, Input, Kernel, Report, display_name, merge};
+use standstill_report::{Evidence, Input, Kernel, Report, Schedule, ScheduleStep, display_name, merge};
 
 use super::{FAILED, RunArgs, report as writing};
 use crate::check::command_line;
@@ -79,11 +79,35 @@ fn tell(finding: Finding, file: &ScheduleFile, input: &Path, model: &str, argume
         device: format!("sim:{model}"),
         ..Evidence::default()
     };
+    report.schedules = vec![drawn(&finding, file)];
     report.findings = merge(&shown, vec![finding]);
     let fails = report.findings.iter().any(|reported| report.fails(&reported.finding));
     let code = if fails { FINDINGS } else { 0 };
     report.exit = i32::from(code);
     if writing::write(&report, None, &sources, &arguments.output) || code != 0 { code } else { FAILED }
+}
+
+/// The accesses as the report draws them.
+fn drawn(finding: &Finding, file: &ScheduleFile) -> Schedule {
+    let mut schedule = Schedule { finding: finding.message.clone(), ..Schedule::default() };
+    let source = finding.primary_span().map_or("", |span| span.file.as_str());
+    for step in &file.steps {
+        let writes = step.touches.is_some_and(|touches| touches.before != touches.after);
+        let lane = schedule.lane(step.block, step.thread);
+        schedule.steps.push(ScheduleStep {
+            lane,
+            does: step.does.clone(),
+            writes,
+            fault: false,
+            file: source.to_owned(),
+            line: step.line,
+        });
+    }
+    let primary = finding.primary_span().map_or(0, |span| span.line);
+    if let Some(step) = schedule.steps.iter_mut().rfind(|step| step.line == primary) {
+        step.fault = true;
+    }
+    schedule
 }
 
 /// The file that was explored, unchanged: as it is named now, as it was named then, or beside the schedule.
@@ -154,7 +178,7 @@ impl Replayed {
             dynamic_shared: image.dynamic_shared,
             parameters: image.parameters.0.clone(),
             races: true,
-            schedule: Schedule::Chosen(Box::new(follower)),
+            schedule: Order::Chosen(Box::new(follower)),
             ..LaunchRequest::new(kernel, 1, 1)
         };
         let grid = device.launch(&module, request).map_err(|error| error.to_string())?;

@@ -110,7 +110,10 @@ fn why_not(wanted: &Wanted<'_>, journal: &Path, outcome: &Outcome) -> String {
         return readable(trouble);
     }
     let ended = match outcome.ended {
-        Some(Ended::Signalled(signal)) => death::sentence(signal, &[]),
+        Some(Ended::Signalled(signal)) => {
+            let sentence = death::sentence(signal, &[]);
+            sentence.strip_prefix("standstill: ").unwrap_or(&sentence).to_owned()
+        }
         Some(ended) => format!("the program ended with exit code {}", ended.exit_code()),
         None => "the program was stopped".to_owned(),
     };
