@@ -373,7 +373,9 @@ fn unexpected(failure: &Failure, expected: &str, outcome: &Outcome, line_of: &Li
         None => {
             let message = format!("`{expected}` does not hold at the end of some execution");
             let mut finding = Finding::new(Rule::WrongResult, kernel, message);
-            let last = failure.schedule.iter().rev().find(|step| step.writes()).or(failure.schedule.last());
+            let merged = failure.track.iter().flat_map(|track| &track.accesses);
+            let last = merged.chain(&failure.schedule).rev().find(|step| step.writes());
+            let last = last.or(failure.schedule.last());
             let place = last.map_or(Place::default(), |step| step.place.clone());
             let label =
                 last.map_or("the kernel".to_owned(), |step| format!("the last write: {}", step.words()));

@@ -177,7 +177,8 @@ fn explore_kernel(
     found.retain(|(finding, _)| !is_allowed(finding, &silenced, &subject.shown, sources));
     let allowed = (before - found.len()) as u64;
     let shown = found.iter().filter_map(|(finding, failure)| Some((finding, (*failure)?)));
-    let schedules = shown.map(|(finding, failure)| drawing::drawn(failure, finding, subject)).collect();
+    let schedules =
+        shown.map(|(finding, failure)| drawing::drawn(failure, finding, subject, &line_of)).collect();
     let findings = found.into_iter().map(|(finding, _)| finding).collect();
     Ok((outcome, Found { findings, schedules, allowed, launch }))
 }

@@ -95,6 +95,27 @@ fn a_saved_schedule_shows_the_fault_again() {
         saved["steps"].as_array().unwrap().iter().map(|step| step["does"].as_str().unwrap()).collect();
     assert_eq!(does, ["reads total = 0", "reads total = 0", "writes total = 1", "writes total = 1"]);
     assert_eq!((&saved["format"], &saved["version"]), (&"standstill-schedule".into(), &1.into()));
+    let report =
+        place.run(&[&EXPLORE[..], &["--format", "json", "--html", "page.html"]].concat()).exits(1).json();
+    let steps = report["findings"][0]["schedule"].as_array().unwrap().clone();
+    let lines: Vec<(&str, u64, &str)> = steps
+        .iter()
+        .map(|step| {
+            let text = |key: &str| step[key].as_str().unwrap();
+            assert_eq!(text("file"), "add.ptx");
+            (text("thread"), step["line"].as_u64().unwrap(), text("does"))
+        })
+        .collect();
+    let expected = [
+        ("thread 0 of block 0", 8, "reads total = 0"),
+        ("thread 0 of block 1", 8, "reads total = 0"),
+        ("thread 0 of block 0", 10, "writes total = 1"),
+        ("thread 0 of block 1", 10, "writes total = 1"),
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(steps[3]["fault"], true);
+    let page = std::fs::read_to_string(place.path("page.html")).unwrap();
+    assert!(page.contains("<div class=\"step fault\">✗ writes total = 1</div>"), "{page}");
     // The input is found beside the schedule, or where the call says.
     let elsewhere = Workplace::new();
     let copy = |name: &str| std::fs::copy(place.path(name), elsewhere.path(name)).unwrap();

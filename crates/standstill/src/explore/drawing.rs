@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use standstill_explore::{Failure, FailureKind, ScheduleStep, Stand, Stuck};
+use standstill_explore::{Failure, FailureKind, LineOf, ScheduleStep, Stand, Stuck};
 use standstill_findings::Finding;
 use standstill_report::{Schedule, ScheduleStep as Drawn};
 
@@ -12,7 +12,12 @@ use super::subject::Subject;
 const MOST_IDLE: usize = 16;
 
 /// Draws the schedule that a finding tells of.
-pub(super) fn drawn(failure: &Failure, finding: &Finding, subject: &Subject) -> Schedule {
+pub(super) fn drawn(
+    failure: &Failure,
+    finding: &Finding,
+    subject: &Subject,
+    line_of: &LineOf<'_>,
+) -> Schedule {
     let steps = shown_steps(failure);
     let mut lanes: BTreeSet<(u32, u32)> = steps.iter().map(|step| (step.block, step.thread)).collect();
     lanes.extend(failure.stuck.iter().take(MOST_IDLE).map(|stuck| (stuck.block, stuck.thread)));
@@ -22,8 +27,16 @@ pub(super) fn drawn(failure: &Failure, finding: &Finding, subject: &Subject) -> 
     }
     let mut files: HashMap<&str, String> = HashMap::new();
     for step in &steps {
-        let file = &step.place.file;
-        let file = files.entry(file).or_insert_with(|| subject.readers_file(file)).clone();
+        let (file, line) = match &step.place {
+            place if place.line > 0 => {
+                let file = files.entry(&place.file).or_insert_with(|| subject.readers_file(&place.file));
+                (file.clone(), place.line)
+            }
+            place => {
+                let (file, line, _) = line_of(place.offset);
+                (file, line)
+            }
+        };
         let lane = schedule.lane(step.block, step.thread);
         schedule.steps.push(Drawn {
             lane,
@@ -31,7 +44,7 @@ pub(super) fn drawn(failure: &Failure, finding: &Finding, subject: &Subject) -> 
             writes: step.writes(),
             fault: false,
             file,
-            line: step.place.line,
+            line,
         });
     }
     for stuck in failure.stuck.iter().take(MOST_IDLE) {

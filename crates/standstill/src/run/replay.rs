@@ -91,6 +91,7 @@ fn tell(finding: Finding, file: &ScheduleFile, input: &Path, model: &str, argume
 fn drawn(finding: &Finding, file: &ScheduleFile) -> Schedule {
     let mut schedule = Schedule { finding: finding.message.clone(), ..Schedule::default() };
     let source = finding.primary_span().map_or("", |span| span.file.as_str());
+    let text = standstill_ptx::parse(&file.launch.text);
     for step in &file.steps {
         let writes = step.touches.is_some_and(|touches| touches.before != touches.after);
         let lane = schedule.lane(step.block, step.thread);
@@ -100,7 +101,7 @@ fn drawn(finding: &Finding, file: &ScheduleFile) -> Schedule {
             writes,
             fault: false,
             file: source.to_owned(),
-            line: step.line,
+            line: if step.line > 0 { step.line } else { text.position(step.offset).line },
         });
     }
     let primary = finding.primary_span().map_or(0, |span| span.line);
