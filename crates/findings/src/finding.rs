@@ -12,6 +12,9 @@ pub struct Span {
     pub line: u32,
     /// Column, from 1; 0 when only the line is known.
     pub column: u32,
+    /// Bytes from the column on that the place covers; 0 when only its start is known.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub width: u32,
     /// What the reader should see at this place.
     pub label: String,
     /// Exactly one span of a finding is primary: the user's own line that the finding points at.
@@ -28,7 +31,15 @@ impl Span {
 
     /// A cause or the other access.
     pub fn cause(file: impl Into<String>, line: u32, column: u32, label: impl Into<String>) -> Span {
-        Span { file: file.into(), line, column, label: label.into(), primary: false, inlined_at: Vec::new() }
+        Span {
+            file: file.into(),
+            line,
+            column,
+            width: 0,
+            label: label.into(),
+            primary: false,
+            inlined_at: Vec::new(),
+        }
     }
 }
 

@@ -51,12 +51,22 @@ fn piece<'a>(source: &'a SourceText, spans: &[&'a Span]) -> Option<Piece<'a>> {
         let end = rest.find('\n').map_or(rest.len(), |end| end + 1);
         let line = rest.get(..end)?;
         while let Some(span) = spans.next_if(|span| span.line == number) {
-            let Range { start: from, end: to } = extent(line, span.column);
+            let Range { start: from, end: to } = covered(line, span);
             ranges.push((at - start + from..at - start + to, *span));
         }
         at += end;
     }
     Some(Piece { first_line: first, text: text.get(start..at)?, spans: ranges })
+}
+
+/// The bytes of `line` that a span covers.
+fn covered(line: &str, span: &Span) -> Range<usize> {
+    let begin = (span.column as usize).saturating_sub(1);
+    let end = begin + span.width as usize;
+    match span.width > 0 && span.column > 0 && line.get(begin..end).is_some() {
+        true => begin..end,
+        false => extent(line, span.column),
+    }
 }
 
 /// The bytes of `line` that a column (from 1, in bytes; 0 for the whole line) stands for: the name
@@ -148,6 +158,15 @@ mod tests {
         check("    a;\n", 400, "a;");
         check("    ü(1);\n", 6, "ü(1);");
         check("", 3, "");
+    }
+
+    #[test]
+    fn a_width_says_how_far() {
+        let line = "    if space.cell_x < 128 {\n";
+        let span = |column, width| Span { width, ..Span::cause("f", 1, column, "") };
+        assert_eq!(&line[covered(line, &span(8, 18))], "space.cell_x < 128");
+        assert_eq!(&line[covered(line, &span(8, 0))], "space.cell_x");
+        assert_eq!(&line[covered(line, &span(8, 900))], "space.cell_x");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::exit::{self, BAD_INPUT};
 use crate::input::{self, PtxText};
 use crate::launch;
 use crate::output::{self, fail};
+use crate::rust;
 use crate::slips;
 use crate::unused::{self, KernelFacts};
 
@@ -75,7 +76,10 @@ fn check_one(
     let hash = matches!(arguments.output.format, Format::Json | Format::Sarif);
     let loaded = input::load(path, toolchain, hash);
     let mut checked = Checked { errors: loaded.errors, ..Checked::default() };
-    let readable = loaded.source.is_some() || !loaded.texts.is_empty() || !loaded.sha256.is_empty();
+    let readable = loaded.source.is_some()
+        || loaded.rust.is_some()
+        || !loaded.texts.is_empty()
+        || !loaded.sha256.is_empty();
     checked.input = readable.then(|| Input { path: shown.clone(), sha256: loaded.sha256 });
     let mut findings = Vec::new();
     for (index, text) in loaded.texts.into_iter().enumerate() {
@@ -106,6 +110,9 @@ fn check_one(
         findings.extend(take(analysis, &text, &mut checked));
         keep_shown(text, &findings, sources);
     }
+    if let Some(text) = loaded.rust {
+        findings.extend(check_rust(text, &shown, arguments, &mut checked, sources));
+    }
     if let Some(compiled) = &loaded.compiled {
         checked.compiler = compiled.compiler.clone();
         rename_files(&mut findings, |file| Some(compiled.as_typed(file).into_owned()));
@@ -131,13 +138,10 @@ fn analyse_text(
     is_main: &dyn Fn(&str) -> bool,
     sources: &DiskSources,
 ) -> Analysis {
-    let wanted = |symbol: &str| {
-        arguments.kernel.is_empty() || arguments.kernel.iter().any(|name| launch::names_kernel(name, symbol))
-    };
     analyse(&Request {
         text: &text.text,
         name: &text.name,
-        shapes: &|symbol| match wanted(symbol) {
+        shapes: &|symbol| match wanted(arguments, symbol) {
             true => launch::shapes(&arguments.launch, launches, registers.get(symbol).copied(), symbol),
             false => Vec::new(),
         },
@@ -145,6 +149,39 @@ fn analyse_text(
         is_main,
         sources,
     })
+}
+
+/// Checks a source of Rust kernels; gives the findings.
+fn check_rust(
+    text: String,
+    shown: &str,
+    arguments: &CheckArgs,
+    checked: &mut Checked,
+    sources: &DiskSources,
+) -> Vec<Finding> {
+    let error = |line, column, message| InputError { file: shown.to_owned(), line, column, message };
+    let (launches, wrong) = comments::launches(&text);
+    checked.errors.extend(wrong.into_iter().map(|slip| error(slip.line, 0, slip.message)));
+    let analysed = rust::analyse(&rust::Request {
+        text: &text,
+        name: shown,
+        shapes: &|name| match wanted(arguments, name) {
+            true => launch::shapes(&arguments.launch, &launches, None, name),
+            false => Vec::new(),
+        },
+        platform: arguments.verdict.platform.platform(),
+    });
+    sources.insert(shown.to_owned(), text.into());
+    checked.errors.extend(analysed.problems.into_iter().map(|p| error(p.line, p.column, p.message)));
+    checked.kernels.extend(analysed.kernels);
+    checked.facts.extend(analysed.facts);
+    checked.coverage.add(analysed.coverage);
+    analysed.findings
+}
+
+/// Whether the call asks about a kernel.
+fn wanted(arguments: &CheckArgs, symbol: &str) -> bool {
+    arguments.kernel.is_empty() || arguments.kernel.iter().any(|name| launch::names_kernel(name, symbol))
 }
 
 /// Moves what a text gave into the input's result; gives the findings.

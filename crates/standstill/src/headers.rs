@@ -24,10 +24,14 @@ pub(crate) fn kernels(text: &str) -> Vec<KernelHeader> {
 }
 
 /// The name of the first kernel whose header begins in `text`: the identifier before the first
-/// parenthesis after `__global__`, or the name after `.entry`.
+/// parenthesis after `__global__`, the name after `.entry`, or that of the function after `#[kernel]`.
 pub(crate) fn next_kernel(text: &str) -> Option<&str> {
     let cuda = text.find(KERNEL).map(|at| at + KERNEL.len());
     let ptx = text.find(".entry").map(|at| at + ".entry".len());
+    if let Some(at) = text.find(RUST_KERNEL).filter(|at| cuda.or(ptx).is_none_or(|other| *at < other)) {
+        let (_, header) = text.get(at..)?.split_once("fn ")?;
+        return header.split(|c: char| !is_part(c)).next();
+    }
     if let Some(at) = ptx.filter(|ptx| cuda.is_none_or(|cuda| *ptx < cuda)) {
         return text.get(at..)?.trim_start().split(|c: char| c.is_whitespace() || c == '(').next();
     }
@@ -35,6 +39,7 @@ pub(crate) fn next_kernel(text: &str) -> Option<&str> {
 }
 
 const KERNEL: &str = "__global__";
+const RUST_KERNEL: &str = "#[kernel]";
 
 /// A kernel's name and the text from the parenthesis that opens its parameters, behind `__global__`.
 fn name_and_list(text: &str) -> Option<(&str, &str)> {

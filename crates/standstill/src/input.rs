@@ -31,6 +31,8 @@ pub(crate) struct Loaded {
     pub(crate) registers: HashMap<String, u32>,
     /// What the compiler said, when one was called; its PTX is among the texts.
     pub(crate) compiled: Option<Compiled>,
+    /// The text of a source of Rust kernels.
+    pub(crate) rust: Option<String>,
     /// SHA-256 of the input, when asked for.
     pub(crate) sha256: String,
     /// What could not be read.
@@ -54,7 +56,7 @@ const LARGEST_FILE: u64 = 4 << 30;
 const LARGEST_STREAM: u64 = 1 << 30;
 
 /// Inputs of other languages, which are not read.
-const OTHER_LANGUAGES: [(&str, &str); 3] = [("wgsl", "WGSL"), ("spv", "SPIR-V"), ("rs", "Rust")];
+const OTHER_LANGUAGES: [(&str, &str); 2] = [("wgsl", "WGSL"), ("spv", "SPIR-V")];
 
 /// Reads an input and everything that an analysis needs of it.
 pub(crate) fn load(path: &Path, toolchain: &Toolchain<'_>, hash: bool) -> Loaded {
@@ -73,7 +75,7 @@ pub(crate) fn load(path: &Path, toolchain: &Toolchain<'_>, hash: bool) -> Loaded
         loaded.sha256 = sha256(&bytes);
     }
     if let Some((_, language)) = OTHER_LANGUAGES.iter().find(|(e, _)| *e == extension) {
-        let read = "CUDA sources (.cu), PTX, and files with PTX inside are read";
+        let read = "CUDA sources (.cu), Rust kernels (.rs), PTX, and files with PTX inside are read";
         loaded.fail(&shown, format!("{language} inputs are not read by this version; {read}"));
         return loaded;
     }
@@ -81,7 +83,9 @@ pub(crate) fn load(path: &Path, toolchain: &Toolchain<'_>, hash: bool) -> Loaded
         loaded.fail(&shown, "the file is empty");
         return loaded;
     }
-    if is_source {
+    if extension == "rs" {
+        loaded.rust = utf8(bytes, &shown, &mut loaded);
+    } else if is_source {
         load_source(path, &shown, bytes, toolchain, &mut loaded);
     } else if extension == "ptx" || standstill_fatbin::sniff(&bytes) == FileKind::Ptx {
         if let Some(text) = utf8(bytes, &shown, &mut loaded) {

@@ -21,6 +21,7 @@ mod input;
 mod launch;
 mod output;
 mod run;
+mod rust;
 mod slips;
 mod streams;
 mod unused;

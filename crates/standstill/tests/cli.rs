@@ -55,6 +55,7 @@ fn bad_input_is_named_and_the_others_are_checked() {
     place.file("a.wgsl", "fn main() {}");
     place.file("a.spv", [3, 2, 35, 7]);
     place.file("a.rs", "fn main() {}");
+    place.file("cut.rs", "#[kernel]\nfn k(space: Space");
     std::fs::create_dir(place.path("folder")).unwrap();
     let cases = [
         ("missing.ptx", "missing.ptx: there is no such file"),
@@ -69,7 +70,8 @@ fn bad_input_is_named_and_the_others_are_checked() {
         ("text.txt", "text.txt: neither PTX"),
         ("a.wgsl", "WGSL inputs are not read"),
         ("a.spv", "SPIR-V inputs are not read"),
-        ("a.rs", "Rust inputs are not read"),
+        ("a.rs", "a.rs: no function in it is marked `#[kernel]`"),
+        ("cut.rs", "cut.rs:2:"),
     ];
     for (file, message) in cases {
         let ran = place.run(&["check", file, "good.ptx"]).exits(2).says(message);

@@ -1,0 +1,99 @@
+//! The words of Rust kernels: a block is a tile, a thread a cell.
+
+use standstill_findings::{Finding, Known};
+
+/// What CUDA C++ calls a thing, and what a Rust kernel does; longer phrases first.
+const PHRASES: [(&str, &str); 21] = [
+    ("`threadIdx.x`", "`space.cell_x`"),
+    ("threadIdx.x read here", "the cell's own index is read here"),
+    ("threadIdx.y read here", "the cell's own index is read here"),
+    ("threadIdx.z read here", "the cell's own index is read here"),
+    ("blockIdx.x read here", "the tile's index is read here"),
+    ("blockIdx.y read here", "the tile's index is read here"),
+    ("blockIdx.z read here", "the tile's index is read here"),
+    ("threadIdx.", "space.cell_"),
+    ("blockIdx.", "space.tile_"),
+    ("`__syncthreads()`", "`space.sync()`"),
+    ("__syncthreads()", "space.sync()"),
+    ("__syncthreads", "space.sync()"),
+    ("`__syncwarp()`", "`space.warp_sync()`"),
+    ("__syncwarp", "space.warp_sync()"),
+    ("`__ballot_sync`", "`space.warp_ballot`"),
+    ("`__threadfence()`", "`space.fence(AcqRel, Device)`"),
+    ("shared memory", "tile memory"),
+    ("blockDim.", "space.tile_size_"),
+    ("gridDim.", "space.tiles_"),
+    ("(`--block`)", "(`--block`, the cells of a tile)"),
+    ("thread block", "tile"),
+];
+
+/// Single words.
+const WORDS: [(&str, &str); 8] = [
+    ("thread", "cell"),
+    ("threads", "cells"),
+    ("block", "tile"),
+    ("blocks", "tiles"),
+    ("Thread", "Cell"),
+    ("Threads", "Cells"),
+    ("Block", "Tile"),
+    ("Blocks", "Tiles"),
+];
+
+/// A text about CUDA C++ in the words of a reader of Rust kernels.
+pub fn reader(text: &str) -> String {
+    let mut text = text.to_owned();
+    for (theirs, ours) in PHRASES {
+        if text.contains(theirs) {
+            text = text.replace(theirs, ours);
+        }
+    }
+    let mut result = String::with_capacity(text.len());
+    let mut word = String::new();
+    for c in text.chars().chain([' ']) {
+        if c.is_alphanumeric() || matches!(c, '_' | '-') {
+            word.push(c);
+            continue;
+        }
+        let ours = WORDS.iter().find(|(theirs, _)| *theirs == word).map_or(word.as_str(), |(_, ours)| ours);
+        // An option keeps its name.
+        result.push_str(ours);
+        word.clear();
+        result.push(c);
+    }
+    result.pop();
+    result
+}
+
+/// Puts all texts of a finding into these words.
+pub(crate) fn tell(finding: &mut Finding) {
+    let one = |text: &mut String| *text = reader(text);
+    one(&mut finding.message);
+    one(&mut finding.help);
+    finding.notes.iter_mut().for_each(one);
+    finding.spans.iter_mut().for_each(|span| one(&mut span.label));
+    if let Known::Possible { reason } = &mut finding.known {
+        one(reason);
+    }
+    if let Some(waits) = &mut finding.waits {
+        one(&mut waits.sentence);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reader;
+
+    #[test]
+    fn a_block_is_a_tile() {
+        let cases = [
+            ("threads 0–127 of block 0 wait", "cells 0–127 of tile 0 wait"),
+            ("threadIdx.x read here", "the cell's own index is read here"),
+            ("move the barrier behind `__syncthreads()`", "move the barrier behind `space.sync()`"),
+            ("the block's shape (`--block`)", "the tile's shape (`--block`, the cells of a tile)"),
+            ("a non-blocking stream", "a non-blocking stream"),
+        ];
+        for (theirs, ours) in cases {
+            assert_eq!(reader(theirs), ours);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Memory of a device.
+
+use std::marker::PhantomData;
+
+use crate::{BufferError, Device, Element};
+
+/// Elements in the memory of a device. The buffer owns its memory and frees it when it is dropped.
+#[derive(Debug)]
+pub struct Buffer<T: Element> {
+    device: Device,
+    address: u64,
+    length: usize,
+    elements: PhantomData<T>,
+}
+
+impl<T: Element> Buffer<T> {
+    pub(crate) fn with(device: &Device, elements: &[T]) -> Result<Buffer<T>, BufferError> {
+        let mut buffer = Buffer::new(device, elements.len())?;
+        buffer.write(elements)?;
+        Ok(buffer)
+    }
+
+    pub(crate) fn zeros(device: &Device, length: usize) -> Result<Buffer<T>, BufferError> {
+        let buffer = Buffer::new(device, length)?;
+        device.simulated().memory().fill(buffer.address, &[0], buffer.bytes())?;
+        Ok(buffer)
+    }
+
+    fn new(device: &Device, length: usize) -> Result<Buffer<T>, BufferError> {
+        // A buffer without elements has an address, too.
+        let bytes = length.saturating_mul(T::BYTES).max(1) as u64;
+        let address = device.simulated().memory().allocate_marked(bytes, 0)?;
+        Ok(Buffer { device: device.clone(), address, length, elements: PhantomData })
+    }
+
+    /// Replaces all elements.
+    ///
+    /// # Errors
+    /// When there are not exactly as many.
+    pub fn write(&mut self, elements: &[T]) -> Result<(), BufferError> {
+        if elements.len() != self.length {
+            return Err(BufferError::Length { given: elements.len(), length: self.length });
+        }
+        let mut bytes = Vec::with_capacity(elements.len() * T::BYTES);
+        elements.iter().for_each(|element| element.write(&mut bytes));
+        self.device.simulated().memory().write(self.address, &bytes)?;
+        Ok(())
+    }
+
+    /// A copy of all elements.
+    ///
+    /// # Errors
+    /// When some of them were never written, by the host or by a kernel.
+    pub fn read(&self) -> Result<Vec<T>, BufferError> {
+        let memory = self.device.simulated().memory();
+        let mut bytes = vec![0; self.length * T::BYTES];
+        memory.read(self.address, &mut bytes)?;
+        if let Some((finding, _)) = memory.doubtful(self.address, bytes.len() as u64) {
+            return Err(BufferError::Doubtful(Box::new(finding)));
+        }
+        Ok(bytes.chunks_exact(T::BYTES.max(1)).map(T::read).collect())
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// The device that it lies on.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+
+    fn bytes(&self) -> u64 {
+        (self.length * T::BYTES) as u64
+    }
+}
+
+impl<T: Element> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        // It is freed here and nowhere else.
+        let _ = self.device.simulated().memory().free(self.address);
+    }
+}
