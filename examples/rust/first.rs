@@ -1,5 +1,7 @@
 //! A first kernel: `cargo run -p standstill-kernel --example first`.
 
+#![allow(clippy::print_stdout, reason = "an example prints")]
+
 use standstill_kernel::{Device, Space, cells, kernel};
 
 #[kernel]

@@ -1,5 +1,7 @@
 //! How often each byte occurs: `cargo run -p standstill-kernel --example histogram`.
 
+#![allow(clippy::print_stdout, reason = "an example prints")]
+
 use standstill_kernel::{Atomic, Device, Space, cells, kernel};
 
 /// Each tile counts into a histogram of its own, and adds it to that of all at the end.

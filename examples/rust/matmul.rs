@@ -1,5 +1,7 @@
 //! Matrices multiplied in tiles: `cargo run -p standstill-kernel --example matmul`.
 
+#![allow(clippy::print_stdout, reason = "an example prints")]
+
 use standstill_kernel::{Device, cells, kernels};
 
 #[kernels]

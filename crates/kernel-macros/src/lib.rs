@@ -19,7 +19,7 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand(arguments, item, |tokens| {
         let function: syn::ItemFn = syn::parse2(tokens.clone())?;
         let unit = Unit::of_kernel(function.clone());
-        Ok((unit, Shell::Function(function)))
+        Ok((unit, Shell::Function(Box::new(function))))
     })
 }
 
@@ -46,7 +46,7 @@ pub fn device(_arguments: TokenStream, item: TokenStream) -> TokenStream {
 
 /// What the attribute stood on.
 enum Shell {
-    Function(syn::ItemFn),
+    Function(Box<syn::ItemFn>),
     Module(syn::ItemMod),
 }
 

@@ -71,7 +71,8 @@ fn unit_findings(program: &Program, request: &Request<'_>, analysed: &mut Analys
     for kernel in program.kernels() {
         analysed.facts.push(KernelFacts {
             symbol: kernel.name.clone(),
-            parameters: kernel.parameters.len(),
+            // Lengths and the extent of the space have positions, too.
+            parameters: kernel.names.len(),
             bounds: LaunchBounds::default(),
         });
         let shapes = (request.shapes)(&kernel.name);

@@ -79,7 +79,7 @@ fn other_forms_of_it_are_told_as_what_they_are() {
 fn right_kernels_raise_nothing() {
     let files = ["src/main.rs", "../rust/first.rs", "../rust/matmul.rs", "../rust/histogram.rs"];
     let (code, text) = check(&files);
-    assert!(text.starts_with("no findings; checked 7 kernels"), "{text}");
+    assert!(text.contains("no findings; checked 7 kernels"), "{text}");
     assert_eq!(code, 0);
 }
 

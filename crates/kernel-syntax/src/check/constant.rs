@@ -86,8 +86,8 @@ pub(crate) fn evaluate(expression: &syn::Expr, known: &Constants) -> Result<Valu
             syn::Lit::Bool(value) => Ok(Value::Bool(value.value)),
             _ => wrong("this is neither a number nor a truth value"),
         },
-        syn::Expr::Path(path) => match path.path.get_ident().and_then(|name| known.get(&name.to_string())) {
-            Some((value, _)) => Ok(*value),
+        syn::Expr::Path(path) => match named(&path.path, known) {
+            Some((value, _)) => Ok(value),
             None => wrong(
                 "this is not a constant that the kernel knows; define it with `const` in the function or in its \
                  `#[kernels]` module",
@@ -109,6 +109,40 @@ pub(crate) fn evaluate(expression: &syn::Expr, known: &Constants) -> Result<Valu
         }
         _ => wrong("this is not constant; constants are made of numbers, other constants and operators"),
     }
+}
+
+/// The value of a constant: of the kernel's own by its last name, or one such as `f32::MAX`.
+pub(crate) fn named(path: &syn::Path, known: &Constants) -> Option<(Value, Scalar)> {
+    let mut names = path.segments.iter().rev().map(|segment| segment.ident.to_string());
+    let name = names.next()?;
+    if let Some(constant) = known.get(&name) {
+        return Some(*constant);
+    }
+    let scalar = Scalar::find(&names.next()?)?;
+    if scalar.is_integer() {
+        let (least, greatest) = scalar.range();
+        return match name.as_str() {
+            "MIN" => Some((Value::Integer(least), scalar)),
+            "MAX" => Some((Value::Integer(greatest), scalar)),
+            "BITS" => Some((Value::Integer(scalar.bits().into()), Scalar::U32)),
+            _ => None,
+        };
+    }
+    let (greatest, epsilon) = match scalar {
+        Scalar::F32 => (f32::MAX.into(), f32::EPSILON.into()),
+        Scalar::F64 => (f64::MAX, f64::EPSILON),
+        _ => return None,
+    };
+    let value = match name.as_str() {
+        "MAX" => greatest,
+        "MIN" => -greatest,
+        "EPSILON" => epsilon,
+        "INFINITY" => f64::INFINITY,
+        "NEG_INFINITY" => f64::NEG_INFINITY,
+        "NAN" => f64::NAN,
+        _ => return None,
+    };
+    Some((Value::Float(value), scalar))
 }
 
 /// The low bits of a number, as a type holds them.

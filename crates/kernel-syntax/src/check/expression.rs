@@ -100,45 +100,13 @@ impl Checker<'_> {
 
     /// The value of a constant, such as `N` or `f32::MAX`.
     pub(super) fn constant(&mut self, path: &syn::Path, extent: Extent) -> Option<Expression> {
-        let names: Vec<String> = path.segments.iter().map(|s| s.ident.to_string()).collect();
-        match names.as_slice() {
-            [.., name] if self.constants.contains_key(name) => {
-                let (value, scalar) = self.constants.get(name).copied()?;
-                let kind = match value {
-                    constant::Value::Integer(number) => Kind::Integer(number),
-                    constant::Value::Float(number) => Kind::Float(number),
-                    constant::Value::Bool(truth) => Kind::Bool(truth),
-                };
-                Some(Expression { kind, ty: Ty::Scalar(scalar), extent })
-            }
-            [.., ty, name] => {
-                let scalar = Scalar::find(ty)?;
-                let single = scalar == Scalar::F32;
-                let kind = match name.as_str() {
-                    "MIN" if scalar.is_integer() => Kind::Integer(scalar.range().0),
-                    "MAX" if scalar.is_integer() => Kind::Integer(scalar.range().1),
-                    "BITS" if scalar.is_integer() => {
-                        let kind = Kind::Integer(scalar.bits().into());
-                        return Some(Expression { kind, ty: Ty::Scalar(Scalar::U32), extent });
-                    }
-                    "INFINITY" if scalar.is_float() => Kind::Float(f64::INFINITY),
-                    "NEG_INFINITY" if scalar.is_float() => Kind::Float(f64::NEG_INFINITY),
-                    "NAN" if scalar.is_float() => Kind::Float(f64::NAN),
-                    "MAX" if scalar.is_float() => {
-                        Kind::Float(if single { f32::MAX.into() } else { f64::MAX })
-                    }
-                    "MIN" if scalar.is_float() => {
-                        Kind::Float(if single { f32::MIN.into() } else { f64::MIN })
-                    }
-                    "EPSILON" if scalar.is_float() => {
-                        Kind::Float(if single { f32::EPSILON.into() } else { f64::EPSILON })
-                    }
-                    _ => return None,
-                };
-                Some(Expression { kind, ty: Ty::Scalar(scalar), extent })
-            }
-            _ => None,
-        }
+        let (value, scalar) = constant::named(path, &self.constants)?;
+        let kind = match value {
+            constant::Value::Integer(number) => Kind::Integer(number),
+            constant::Value::Float(number) => Kind::Float(number),
+            constant::Value::Bool(truth) => Kind::Bool(truth),
+        };
+        Some(Expression { kind, ty: Ty::Scalar(scalar), extent })
     }
 
     fn cast(&mut self, it: &syn::ExprCast, extent: Extent) -> Expression {

@@ -7,6 +7,7 @@ pub(crate) mod constant;
 mod control;
 mod expression;
 mod infer;
+mod loops;
 mod method;
 mod operator;
 mod place;

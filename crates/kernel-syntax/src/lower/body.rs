@@ -220,7 +220,7 @@ impl<'a> Lowering<'a> {
         place.end_line = place.end_line.saturating_add(self.first_line).saturating_sub(1);
         if self.here != Some((place, self.inlined_at)) {
             self.builder.at(IrLocation {
-                file: FileId(0),
+                file: FileId(1),
                 line: place.line,
                 column: place.column,
                 inlined_at: self.inlined_at,

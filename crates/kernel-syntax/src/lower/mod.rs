@@ -116,7 +116,8 @@ impl IrProgram for Program {
 /// Lowers every kernel of a unit.
 pub(crate) fn lower(checked: &Checked, file: &str, first_line: u32) -> Result<Lowered, Vec<Problem>> {
     let mut program = Program::default();
-    program.module.files.push(file.to_owned());
+    // The first entry is «no file».
+    program.module.files.extend([String::new(), file.to_owned()]);
     program.module.target = "sm_80".to_owned();
     program.module.address_bits = 64;
     let (mut extents, mut problems) = (Vec::new(), Vec::new());
