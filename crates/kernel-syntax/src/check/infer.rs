@@ -82,6 +82,10 @@ impl Inference {
                 }
                 fits
             }
+            (Ty::Array(x, n), Ty::Array(y, m)) => n == m && self.unify(x, y),
+            (Ty::Slice(x, m), Ty::Slice(y, n)) | (Ty::Reference(x, m), Ty::Reference(y, n)) => {
+                m == n && self.unify(x, y)
+            }
             _ => a == b,
         }
     }
@@ -100,6 +104,9 @@ impl Inference {
                 Some(State::Open(Hint::Float)) => Ty::Scalar(Scalar::F64),
                 _ => Ty::Unit,
             },
+            Ty::Array(element, length) => Ty::Array(Box::new(self.settle(&element)), length),
+            Ty::Slice(element, mutable) => Ty::Slice(Box::new(self.settle(&element)), mutable),
+            Ty::Reference(to, mutable) => Ty::Reference(Box::new(self.settle(&to)), mutable),
             other => other,
         }
     }
