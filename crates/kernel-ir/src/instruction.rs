@@ -4,7 +4,7 @@
 
 use crate::{
     Arithmetic, CallId, FunctionId, Guard, LocationId, MatrixFragment, MatrixMultiply, OpaqueId,
-    OperandRange, Space, Type,
+    OperandRange, OperationMark, Space, Type,
 };
 
 /// One instruction.
@@ -162,6 +162,8 @@ pub enum Op {
         /// Freed rather than allocated.
         freed: bool,
     },
+    /// A mark of where an operation of a shared structure begins and ends; see [`OperationMark`] for its operands.
+    OperationMark(OperationMark),
     /// A call; see [`crate::CallSite`] for its operands.
     Call(CallId),
     /// No effect on values or order (prefetch, cache hints, `pmevent`, `brkpt`): `← sources`.

@@ -27,6 +27,7 @@ mod module;
 mod operand;
 mod reach;
 pub mod ssa;
+mod structure;
 mod types;
 mod updates;
 
@@ -52,5 +53,6 @@ pub use module::{FileId, FunctionHeader, FunctionId, FunctionKind, LaunchBounds,
 pub use operand::{Guard, Operand, OperandRange, Register, Special, Symbol};
 pub use reach::Reachability;
 pub use ssa::{Ssa, User, Uses, ValueDef, ValueId};
+pub use structure::{OperationMark, StructureOperation};
 pub use types::{Space, Type};
 pub use updates::{Update, Updates};

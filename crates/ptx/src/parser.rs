@@ -9,6 +9,8 @@ mod number;
 mod operands;
 mod registers;
 
+use standstill_kernel_ir::OperationMark;
+
 use crate::error::ErrorKind;
 use crate::span::Span;
 use crate::syntax::Module;
@@ -30,7 +32,7 @@ pub fn parse(text: &str) -> Module<'_> {
         cursor: Cursor::new(kept.as_bytes()),
         module: Module::new(kept),
         scopes: RegisterScopes::new(end),
-        life_marks: Vec::new(),
+        marks: Vec::new(),
     };
     if end < length {
         parser.error(ErrorKind::TooLong, Span::new(end, end));
@@ -50,8 +52,26 @@ struct Parser<'a> {
     cursor: Cursor<'a>,
     module: Module<'a>,
     scopes: RegisterScopes<'a>,
-    /// Registers whose names make life marks of the instructions that write them, and whether of freed memory.
-    life_marks: Vec<(RegisterNumber, bool)>,
+    /// Registers whose names make marks of the instructions that write them.
+    marks: Vec<(RegisterNumber, NamedMark)>,
+}
+
+/// What a register's name makes of the instruction that writes it.
+#[derive(Debug, Clone, Copy)]
+enum NamedMark {
+    Life { freed: bool },
+    Operation(OperationMark),
+}
+
+impl NamedMark {
+    #[cold]
+    fn of_register(name: &str) -> Option<NamedMark> {
+        match name {
+            "standstill_freed" => Some(NamedMark::Life { freed: true }),
+            "standstill_allocated" => Some(NamedMark::Life { freed: false }),
+            other => OperationMark::of_register(other).map(NamedMark::Operation),
+        }
+    }
 }
 
 impl<'a> Parser<'a> {

@@ -200,6 +200,11 @@ fn synchronisation() {
         &["GridDependency { wait: true } <-", "Nanosleep <- 100", "SetMaximumRegisters <- 40"],
     );
     check("// standstill.freed %d1, 16;", &["LifeMark { freed: true } <- %d1, 16"]);
+    check(
+        "{ .reg .b64 standstill_begins_stack_push; mad.lo.u64 standstill_begins_stack_push, %d1, 5, 0; }\n\
+         { .reg .b64 standstill_ends; mov.b64 standstill_ends, %d2; }",
+        &["OperationMark(Begins(StackPush)) <- %d1, 5, 0", "OperationMark(Ends) <- %d2"],
+    );
 }
 
 #[test]

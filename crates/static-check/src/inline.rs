@@ -124,6 +124,7 @@ fn synchronises(op: &Op) -> bool {
         | Op::Opaque(_)
         | Op::Call(_)
         | Op::LifeMark { .. }
+        | Op::OperationMark(_)
         | Op::SetMaximumRegisters => false,
         _ => true,
     }

@@ -62,6 +62,7 @@ impl Decoder<'_> {
             | Op::BulkWait { .. }
             | Op::GridDependency { wait: false }
             | Op::SetMaximumRegisters
+            | Op::OperationMark(_)
             | Op::Hint => return Ok(()),
             Op::Opaque(id) => {
                 let opaque = self.function.opaque.get(id.0 as usize);

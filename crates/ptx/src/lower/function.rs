@@ -204,6 +204,12 @@ impl<'m, 'a> Body<'_, 'm, 'a> {
                     let op = Op::LifeMark { freed };
                     self.operation(op, &Meaning::op(op, Form::Reads), None, operands, statement.offset);
                 }
+                StatementKind::OperationMark { mark, slots, first } => {
+                    self.open = true;
+                    let operands = module.operands(first, u32::from(slots));
+                    let op = Op::OperationMark(mark);
+                    self.operation(op, &Meaning::op(op, Form::Reads), None, operands, statement.offset);
+                }
                 StatementKind::UndeclaredGuard { negated, name } => {
                     let register = self.undeclared(module.str(name), Type::Pred);
                     self.undeclared_guard = Some(Guard::new(register, negated));

@@ -1,8 +1,8 @@
 //! Function bodies: statements, labels, guards, inner blocks.
 
 use crate::error::ErrorKind;
-use crate::parser::Parser;
 use crate::parser::cursor::begins_word;
+use crate::parser::{NamedMark, Parser};
 use crate::span::{Span, offset};
 use crate::syntax::opcode::OpcodeId;
 use crate::syntax::operand::Operand;
@@ -141,20 +141,24 @@ impl Parser<'_> {
     #[inline]
     fn push_instruction(&mut self, start: usize, opcode: OpcodeId, guard: Guard, first: usize) {
         let slots = self.slots(start, first);
-        if !self.life_marks.is_empty()
-            && let Some(freed) = self.marks_life(first)
+        if !self.marks.is_empty()
+            && let Some(mark) = self.mark(first)
         {
             let (slots, first) = (slots.saturating_sub(1), offset(first + 1));
-            return self.statement(start, StatementKind::LifeMark { freed, slots, first });
+            let kind = match mark {
+                NamedMark::Life { freed } => StatementKind::LifeMark { freed, slots, first },
+                NamedMark::Operation(mark) => StatementKind::OperationMark { mark, slots, first },
+            };
+            return self.statement(start, kind);
         }
         self.statement(start, StatementKind::Instruction { slots, opcode, guard, first: offset(first) });
     }
 
-    /// Whether an instruction is a life mark by the register that it writes, and of freed memory.
+    /// What an instruction marks by the register that it writes.
     #[cold]
-    fn marks_life(&self, first: usize) -> Option<bool> {
+    fn mark(&self, first: usize) -> Option<NamedMark> {
         let Some(Operand::Register(written)) = self.module.operands.get(first) else { return None };
-        self.life_marks.iter().find(|(register, _)| register == written).map(|(_, freed)| *freed)
+        self.marks.iter().find(|(register, _)| register == written).map(|(_, mark)| *mark)
     }
 
     /// The slots from `first` to the pool's end, cut where an instruction cannot hold so many.

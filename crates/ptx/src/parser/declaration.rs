@@ -1,8 +1,8 @@
 //! Declarations: registers and variables.
 
 use crate::error::ErrorKind;
-use crate::parser::Parser;
 use crate::parser::cursor::{begins_word, is_digit};
+use crate::parser::{NamedMark, Parser};
 use crate::span::{Span, offset};
 use crate::syntax::operand::RegisterNumber;
 use crate::syntax::variable::{Linkage, RegisterDeclaration, Variable, VariableSpace};
@@ -77,8 +77,10 @@ impl<'a> Parser<'a> {
         let mut declaration = RegisterDeclaration { name, ty, first: 0, count, vector, range };
         let bytes: &'a [u8] = self.cursor.bytes.get(name.start as usize..name.end as usize).unwrap_or(&[]);
         self.scopes.declare(bytes, &mut declaration, offset(self.module.registers.len()));
-        if let b"standstill_freed" | b"standstill_allocated" = bytes {
-            self.life_marks.push((RegisterNumber(declaration.first), bytes == b"standstill_freed"));
+        if bytes.starts_with(b"standstill_")
+            && let Some(mark) = NamedMark::of_register(self.str(name))
+        {
+            self.marks.push((RegisterNumber(declaration.first), mark));
         }
         self.module.registers.push(declaration);
     }

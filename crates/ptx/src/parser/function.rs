@@ -10,7 +10,7 @@ impl Parser<'_> {
     /// A function behind `.entry` or `.func`; `start` is where its first directive began.
     pub(super) fn function(&mut self, start: usize, entry: bool, linkage: Linkage) {
         self.scopes.clear();
-        self.life_marks.clear();
+        self.marks.clear();
         let registers = offset(self.module.registers.len());
         let statements = offset(self.module.statements.len());
         let mut function = FunctionSyntax { entry, linkage, ..FunctionSyntax::default() };

@@ -1,5 +1,7 @@
 //! Statements of a function body.
 
+use standstill_kernel_ir::OperationMark;
+
 use crate::span::Span;
 use crate::syntax::opcode::OpcodeId;
 use crate::syntax::operand::{Operand, RegisterNumber};
@@ -94,6 +96,15 @@ pub enum StatementKind {
     LifeMark {
         /// Whether the memory was freed rather than allocated.
         freed: bool,
+        /// Slots taken in the operand pool.
+        slots: u16,
+        /// First slot in the operand pool.
+        first: u32,
+    },
+    /// An instruction into a register whose name marks an operation of a shared structure, without that register.
+    OperationMark {
+        /// What is marked.
+        mark: OperationMark,
         /// Slots taken in the operand pool.
         slots: u16,
         /// First slot in the operand pool.

@@ -47,6 +47,9 @@ pub(crate) fn show_statement(module: &Module<'_>, statement: &Statement) -> Stri
             let what = if freed { "freed" } else { "allocated" };
             format!("{what} {}", operands(first, u32::from(slots)))
         }
+        StatementKind::OperationMark { mark, slots, first } => {
+            format!("{mark:?} {}", operands(first, u32::from(slots)))
+        }
         StatementKind::UndeclaredGuard { negated, name } => {
             format!("undeclared @{}{}", if negated { "!" } else { "" }, module.str(name))
         }
@@ -239,7 +242,8 @@ pub(crate) fn validate(text: &str) {
         assert!(statement.offset as usize <= text.len());
         match statement.kind {
             StatementKind::Instruction { slots, first, .. }
-            | StatementKind::LifeMark { slots, first, .. } => {
+            | StatementKind::LifeMark { slots, first, .. }
+            | StatementKind::OperationMark { slots, first, .. } => {
                 assert!(first as usize + usize::from(slots) <= module.operands.len());
             }
             StatementKind::Label(span) | StatementKind::Prototype(span) | StatementKind::Pragma(span) => {
