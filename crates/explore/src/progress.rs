@@ -82,7 +82,7 @@ pub const NAMED: [(&str, Scheduler); 10] = {
 };
 
 /// Threads as bits.
-type Threads = u64;
+pub(crate) type Threads = u64;
 
 /// The most threads that schedulers can be asked about.
 pub const MOST_PROGRESS_THREADS: usize = 64;
@@ -108,6 +108,23 @@ pub struct ProgressGraph {
     components: usize,
     /// Whether the search came to its end.
     complete: bool,
+    /// By state: who makes a call with its next step, where that was asked.
+    calls: Vec<Threads>,
+}
+
+/// What there is to say of one state.
+pub(crate) struct View {
+    pub(crate) component: usize,
+    pub(crate) started: Threads,
+    /// Threads that have not ended.
+    pub(crate) live: Threads,
+    /// Threads that can take a step.
+    pub(crate) can: Threads,
+    /// Threads whose step stays in the component.
+    pub(crate) stays: Threads,
+    /// Threads whose step is a call.
+    pub(crate) calls: Threads,
+    pub(crate) stopped: bool,
 }
 
 /// Why schedulers cannot be asked about.
@@ -135,6 +152,17 @@ impl ProgressGraph {
         limits: Limits,
         observer: &mut dyn Observer,
     ) -> Result<ProgressGraph, ProgressError> {
+        ProgressGraph::build_with_calls(program, launch, limits, "", observer)
+    }
+
+    /// The same, and notes which steps are calls of the CUDA API: those that access the variable with this name.
+    pub fn build_with_calls(
+        program: &dyn Program,
+        launch: &Launch,
+        limits: Limits,
+        calls: &str,
+        observer: &mut dyn Observer,
+    ) -> Result<ProgressGraph, ProgressError> {
         let reductions = Reductions::for_properties(&[Property::Schedulers]);
         let mut system = System::new(program, launch.clone(), reductions, None)?;
         let threads = system.threads();
@@ -152,13 +180,42 @@ impl ProgressGraph {
             component: Vec::new(),
             components: 0,
             complete: found.limit.is_none(),
+            calls: Vec::new(),
         };
         if !whole.complete {
             return Err(ProgressError::States(graph.len()));
         }
         whole.fill(&mut system, graph)?;
         whole.connect();
+        if !calls.is_empty() {
+            whole.calls = (0..graph.len()).map(|id| calls_in(&mut system, graph.state(id as StateId), calls)).collect();
+        }
         Ok(whole)
+    }
+
+    /// Number of strongly connected components.
+    pub(crate) fn components(&self) -> usize {
+        self.components
+    }
+
+    /// What there is to say of a state.
+    pub(crate) fn view(&self, state: usize) -> View {
+        let stage = self.stages.get(state).copied().unwrap_or_default();
+        let component = value(&self.component, state);
+        let (mut can, mut stays) = (0, 0);
+        for (&to, thread) in self.edges_of(state).iter().zip(0..).filter(|(to, _)| **to != NONE) {
+            can |= 1 << thread;
+            stays |= Threads::from(value(&self.component, to as usize) == component) << thread;
+        }
+        View {
+            component: component as usize,
+            started: stage.started,
+            live: !stage.ended & all(self.threads),
+            can,
+            stays,
+            calls: self.calls.get(state).copied().unwrap_or(0),
+            stopped: self.stopped.get(state) == Some(&true),
+        }
     }
 
     fn fill(&mut self, system: &mut System<'_>, graph: &Graph) -> Result<(), ProgressError> {
@@ -337,6 +394,19 @@ impl ProgressGraph {
         let selected = units.iter().zip(0..).filter(|&(unit, at)| lives(unit) && selects(unit, at));
         selected.fold(0, |threads, (&unit, _)| threads | inside(unit & live))
     }
+}
+
+/// The threads whose next step accesses a variable.
+fn calls_in(system: &mut System<'_>, state: &[u32], variable: &str) -> Threads {
+    let memory = state.last().copied().unwrap_or(0);
+    let mut calls = 0;
+    for thread in 0..system.threads() {
+        let local = state.get(thread).copied().unwrap_or(0);
+        if system.next(local) == Next::Step && system.describe(thread, local, memory).memory == variable {
+            calls |= 1 << thread;
+        }
+    }
+    calls
 }
 
 /// The lowest `count` bits.
