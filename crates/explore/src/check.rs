@@ -7,6 +7,7 @@ use crate::faults::{Looked, look_for, worth_looking_for};
 use crate::follow::Looks;
 use crate::graph::{Graph, StateId};
 use crate::launch::{Launch, LaunchError};
+use crate::operations::Operation;
 use crate::progress::{ProgressError, ProgressGraph, Scheduler};
 use crate::reductions::Reductions;
 use crate::schedule::{Place, Schedule, ScheduleStep, Stuck, hopeless, show};
@@ -77,6 +78,13 @@ pub enum FailureKind {
         memory: String,
         /// The compare-and-swap, the read, and the change in between.
         accesses: [RacingAccess; 3],
+    },
+    /// Operations of a shared structure for which there is no order that explains what they gave.
+    NoOrder {
+        /// Where the operation ended that has no place in an order, and where it began.
+        accesses: [RacingAccess; 2],
+        /// All that began until then.
+        operations: Vec<Operation>,
     },
     /// An access outside of all memory.
     OutOfBounds {
@@ -233,8 +241,8 @@ pub fn explore(
     judge(&mut system, &found, options, &mut outcome);
     outcome.failures.append(&mut failures);
     for (what, looks) in worth_looking_for(&system) {
-        // A life mark is no access: between it and a plain one every order counts.
-        let merges = reductions.merge_plain_accesses && !matches!(looks, Looks::Lives);
+        // A mark is no access: between it and a plain one every order counts.
+        let merges = reductions.merge_plain_accesses && matches!(looks, Looks::Updates(_));
         let mut looked = look_for(program, launch, options, (looks, merges), observer)?;
         outcome.failures.append(&mut looked.failures);
         outcome.not_known.extend(looked.unknown.map(|why| (what, why)));

@@ -1,9 +1,9 @@
 //! Searches for the faults that show only where something beside threads and memory is followed.
 
-use standstill_kernel_ir::{Op, Program};
+use standstill_kernel_ir::{Op, OperationMark, Program};
 
 use crate::check::{Failure, FailureKind, Options, RacingAccess};
-use crate::follow::{Looks, Shown, Touch, What};
+use crate::follow::{Follower, Looks, Shown, Touch, What};
 use crate::launch::{Launch, LaunchError};
 use crate::order::MOST_THREADS;
 use crate::reductions::Reductions;
@@ -46,7 +46,7 @@ pub(crate) fn look_for(
         let Wrong::Race { number, thread } = kind else { continue };
         let Some(shown) = system.orders.as_ref().and_then(|orders| orders.shown(number)) else { continue };
         let kind = kind_of(&system, launch, &shown);
-        // Each place of the code is told once.
+        // Each place of the code is told once; where something had no order, so had what comes behind it.
         if failures.iter().any(|known| same_places(&known.kind, &kind)) {
             continue;
         }
@@ -55,6 +55,12 @@ pub(crate) fn look_for(
             schedule.push(system.describe(thread, local, contents));
         }
         let place = system.site(shown.second.site);
+        let kind = match kind {
+            FailureKind::NoOrder { accesses, .. } => {
+                FailureKind::NoOrder { accesses, operations: system.operations(&schedule) }
+            }
+            other => other,
+        };
         let track = track(program, launch, &way, Some((thread, place.offset)));
         failures.push(Failure { kind, schedule, track, stuck: Vec::new(), place, memory: Vec::new() });
     }
@@ -64,7 +70,7 @@ pub(crate) fn look_for(
 
 /// Why a search does not know all.
 fn why_unknown(system: &System<'_>, found: &Search) -> Option<String> {
-    let overflow = system.orders.as_ref().is_some_and(|orders| orders.overflow);
+    let overflow = system.orders.as_ref().is_some_and(Follower::overflows);
     let unknown = found.wrong.iter().any(|(kind, _)| match kind {
         Wrong::Stopped(local) => matches!(system.why_stopped(*local), Some((Status::Unknown(_), _))),
         _ => false,
@@ -93,6 +99,7 @@ fn kind_of(system: &System<'_>, launch: &Launch, shown: &Shown) -> FailureKind {
         What::Race => FailureKind::Race { memory, shared, accesses: [second, first] },
         What::Reuse => FailureKind::Reuse { memory, accesses: [second, first] },
         What::LostUpdate => FailureKind::LostUpdate { memory, accesses: [second, first, between()] },
+        What::NoOrder => FailureKind::NoOrder { accesses: [second, first], operations: Vec::new() },
         What::Aba => FailureKind::Aba { memory, accesses: [second, first, between()] },
     }
 }
@@ -109,6 +116,7 @@ fn same_places(one: &FailureKind, other: &FailureKind) -> bool {
             let turned = [other[1].clone(), other[0].clone()];
             same(one, other) || same(one, &turned)
         }
+        (FailureKind::NoOrder { .. }, FailureKind::NoOrder { .. }) => true,
         (FailureKind::Reuse { accesses: [one, _], .. }, FailureKind::Reuse { accesses: [other, _], .. })
         | (
             FailureKind::LostUpdate { accesses: [one, ..], .. },
@@ -128,6 +136,9 @@ pub(crate) fn worth_looking_for(system: &System<'_>) -> Vec<(&'static str, Looks
     let mut list = Vec::new();
     if instructions().any(|instruction| matches!(instruction.op, Op::LifeMark { freed: true })) {
         list.push(("uses of freed memory", Looks::Lives));
+    }
+    if instructions().any(|instruction| matches!(instruction.op, Op::OperationMark(OperationMark::Ends))) {
+        list.push(("orders of operations", Looks::Histories));
     }
     if roles.len() > 0 {
         list.push(("lost updates", Looks::Updates(roles)));

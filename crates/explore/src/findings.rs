@@ -71,6 +71,9 @@ fn finding(failure: &Failure, outcome: &Outcome, launch: &Launch, line_of: &Line
         FailureKind::Aba { memory, accesses } => {
             misuse::outdated(Rule::Aba, memory, accesses, outcome, line_of)
         }
+        FailureKind::NoOrder { accesses, operations } => {
+            misuse::no_order(accesses, operations, outcome, line_of)
+        }
         FailureKind::OutOfBounds { what } => wrong_access(Rule::OutOfBounds, what, failure, outcome, line_of),
         FailureKind::Misaligned { what } => wrong_access(Rule::Misaligned, what, failure, outcome, line_of),
     };

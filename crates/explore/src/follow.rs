@@ -3,8 +3,10 @@
 //! A search looks for one kind of fault at a time. What it must remember for that is part of its states, and no more than that,
 //! so that states are still met again.
 
-use standstill_kernel_ir::{Order, Scope};
+use standstill_kernel_ir::{OperationMark, Order, Scope};
 
+use crate::history::Histories;
+use crate::order::Orders;
 use crate::updates::Roles;
 
 /// Where an instruction stands: function and instruction.
@@ -23,6 +25,8 @@ pub(crate) enum Looks {
     Lives,
     /// Updates that are lost, and compare-and-swaps that are fooled.
     Updates(Roles),
+    /// Operations of shared structures that no order explains.
+    Histories,
 }
 
 /// What a step does that matters for what is followed.
@@ -44,6 +48,8 @@ pub(crate) enum Event {
     },
     /// A fence.
     Fence { wide: bool, acquires: bool, releases: bool },
+    /// An operation of a shared structure begins or ends; its subject is the structure, or the result.
+    Operation { mark: OperationMark, subject: u64, arguments: [u64; 2], site: Site },
     /// Bytes of a word are freed, or taken again.
     Life { word: u32, bytes: u8, freed: bool, site: Site },
 }
@@ -56,15 +62,24 @@ pub(crate) struct Events {
     values: bool,
     /// Life marks matter.
     pub(crate) lives: bool,
+    /// Only operation marks matter.
+    pub(crate) operations: bool,
 }
 
 impl Events {
     pub(crate) fn new(looks: &Looks) -> Events {
-        let values = matches!(looks, Looks::Updates(_));
-        Events { list: Vec::new(), values, lives: matches!(looks, Looks::Lives) }
+        Events {
+            list: Vec::new(),
+            values: matches!(looks, Looks::Updates(_)),
+            lives: matches!(looks, Looks::Lives),
+            operations: matches!(looks, Looks::Histories),
+        }
     }
 
     pub(crate) fn push(&mut self, mut event: Event) {
+        if self.operations != matches!(event, Event::Operation { .. }) {
+            return;
+        }
         if let Event::Access { before, after, swapped, .. } = &mut event
             && !self.values
         {
@@ -89,6 +104,8 @@ pub(crate) enum What {
     LostUpdate,
     /// A compare-and-swap that succeeds although what stood behind the value has changed.
     Aba,
+    /// No order of the operations explains what one of them gave.
+    NoOrder,
 }
 
 /// A fault that a step shows.
@@ -112,4 +129,96 @@ pub(crate) struct Touch {
     pub(crate) writes: bool,
     pub(crate) strong: bool,
     pub(crate) site: Site,
+}
+
+/// What is followed in a search.
+pub(crate) enum Follower {
+    /// Who is ordered after what.
+    Orders(Orders),
+    /// Operations that threads have begun and ended.
+    Histories(Histories),
+}
+
+impl Follower {
+    pub(crate) fn new(per_block: u32, looks: Looks) -> Follower {
+        match looks {
+            Looks::Histories => Follower::Histories(Histories::new()),
+            other => Follower::Orders(Orders::new(per_block, other)),
+        }
+    }
+
+    /// Forgets all states.
+    pub(crate) fn restart(&mut self) {
+        match self {
+            Follower::Orders(orders) => orders.restart(),
+            Follower::Histories(histories) => *histories = Histories::new(),
+        }
+    }
+
+    /// A list that takes up what a running thread does.
+    pub(crate) fn events(&self) -> Events {
+        match self {
+            Follower::Orders(orders) => Events::new(orders.looks()),
+            Follower::Histories(_) => Events::new(&Looks::Histories),
+        }
+    }
+
+    /// The number of what a step did.
+    pub(crate) fn effect(&mut self, events: Vec<Event>) -> u32 {
+        match self {
+            Follower::Orders(orders) => orders.effect(events),
+            Follower::Histories(histories) => histories.effect(events),
+        }
+    }
+
+    /// What is followed after what a thread did, and the fault that it showed.
+    pub(crate) fn after(&mut self, now: u32, thread: u8, effect: u32) -> (u32, u32) {
+        match self {
+            Follower::Orders(orders) => orders.after(now, thread, effect),
+            Follower::Histories(histories) => histories.after(now, thread, effect),
+        }
+    }
+
+    /// What is followed after these threads met.
+    pub(crate) fn meet(&mut self, now: u32, team: &[usize]) -> u32 {
+        match self {
+            Follower::Orders(orders) => orders.meet(now, team),
+            Follower::Histories(_) => now,
+        }
+    }
+
+    /// What is followed without what does not matter any more when only these threads still run.
+    pub(crate) fn forget(&mut self, now: u32, live: impl Iterator<Item = usize>) -> u32 {
+        match self {
+            Follower::Orders(orders) => orders.forget(now, live),
+            Follower::Histories(_) => now,
+        }
+    }
+
+    pub(crate) fn shown(&self, number: u32) -> Option<Shown> {
+        match self {
+            Follower::Orders(orders) => orders.shown(number),
+            Follower::Histories(histories) => histories.shown(number),
+        }
+    }
+
+    pub(crate) fn is_broken(&self) -> bool {
+        matches!(self, Follower::Orders(orders) if orders.broken)
+    }
+
+    /// There is more to follow than fits.
+    pub(crate) fn overflows(&self) -> bool {
+        matches!(self, Follower::Orders(orders) if orders.overflow)
+    }
+
+    pub(crate) fn has_all(&self) -> bool {
+        matches!(self, Follower::Orders(orders) if orders.has_all())
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Follower::Orders(orders) => orders.bytes(),
+            Follower::Histories(histories) => histories.bytes(),
+        }
+    }
 }

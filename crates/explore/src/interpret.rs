@@ -56,7 +56,7 @@ pub(crate) enum Stop {
 }
 
 /// What one instruction did.
-enum Did {
+pub(crate) enum Did {
     Next,
     Stop(Stop),
     /// Control has moved already.
@@ -306,6 +306,7 @@ impl<'a> Machine<'a, '_> {
                 self.life_mark(function, instruction, freed);
                 Did::Next
             }
+            Op::OperationMark(mark) => self.operation_mark(function, instruction, mark),
             // Time does not count.
             Op::Fence { .. }
             | Op::Nanosleep

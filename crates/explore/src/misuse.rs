@@ -4,6 +4,7 @@ use standstill_findings::{Finding, Outcome as Happens, PlatformRow, Rule};
 
 use crate::check::{Outcome, RacingAccess};
 use crate::findings::{LineOf, span};
+use crate::operations::Operation;
 
 fn who(access: &RacingAccess) -> String {
     format!("thread {} of block {}", access.thread, access.block)
@@ -71,4 +72,55 @@ pub(crate) fn outdated(
         "update it with an atomic operation, or with a compare-and-swap loop that tries again".to_owned()
     };
     finding
+}
+
+/// Operations that no order explains.
+pub(crate) fn no_order(
+    [end, begin]: &[RacingAccess; 2],
+    operations: &[Operation],
+    outcome: &Outcome,
+    line_of: &LineOf<'_>,
+) -> Finding {
+    let of_it = |operation: &&Operation| operation.thread == Some((end.block, end.thread));
+    let ended = operations.iter().rev().filter(of_it).find(|operation| operation.ends.is_some());
+    let (structure, call, result) = match ended {
+        Some(operation) => {
+            let result = operation.result.clone().unwrap_or_default();
+            (operation.structure, operation.call.clone(), result)
+        }
+        None => ("structure", "an operation".to_owned(), String::new()),
+    };
+    let message = format!(
+        "no order of the operations of the {structure} explains that `{call}` by {} gave {result}",
+        who(end)
+    );
+    let mut finding = Finding::new(Rule::NotLinearizable, &outcome.kernel, message);
+    finding.platforms = PlatformRow::everywhere(Happens::MayBeWrong);
+    finding.spans.push(span(&end.place, format!("`{call}` ends here and gives {result}"), true, line_of));
+    if begin.place.line != end.place.line {
+        finding.spans.push(span(&begin.place, "it began here", false, line_of));
+    }
+    finding.notes.push(table(operations));
+    finding.help = "let each operation take effect by one step between its beginning and its end".to_owned();
+    finding
+}
+
+/// The operations, a line for each.
+fn table(operations: &[Operation]) -> String {
+    let mut text = "the history that has no order:".to_owned();
+    for operation in operations {
+        let Operation { thread, structure, call, result, begins, ends } = operation;
+        let Some((block, thread)) = thread else {
+            text.push_str(&format!("\n  before the launch: {structure} {call}"));
+            continue;
+        };
+        let gave = result.as_ref().map_or(String::new(), |result| format!(" gave {result}"));
+        let when = match ends {
+            Some(ends) if ends == begins => format!("step {begins}"),
+            Some(ends) => format!("steps {begins} to {ends}"),
+            None => format!("from step {begins} on, not ended"),
+        };
+        text.push_str(&format!("\n  thread {thread} of block {block}: {call}{gave} ({when})"));
+    }
+    text
 }

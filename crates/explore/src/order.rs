@@ -267,8 +267,10 @@ impl Orders {
                         fault.map(|mark| shown(Fault::Reuse, mark, bytes, second))
                     }
                     Looks::Updates(roles) => roles.access(marks, thread, event),
+                    Looks::Histories => None,
                 }
             }
+            Event::Operation { .. } => None,
             Event::Life { word, bytes, freed, site } => {
                 match freed {
                     true => {

@@ -207,6 +207,7 @@ impl System<'_> {
         let running = state.run(&self.codes);
         let contents = self.memory.contents(memory);
         let found = self.with_machine(running, contents, |machine| {
+            machine.begin_operations().ok()?;
             let (function, &instruction) = machine.instruction()?;
             let (kind, access) = match instruction.op {
                 Op::Load(access) => (StepKind::Load, access),

@@ -5,13 +5,12 @@ use rustc_hash::FxHashMap;
 use standstill_kernel_ir::{BarrierKind, FunctionId, Op, Order, Program, Scope, Space, Symbol};
 
 use crate::code::{Code, is_collective};
-use crate::follow::{Event, Events, Looks, NOTHING};
+use crate::follow::{Event, Follower, Looks, NOTHING};
 use crate::intern::Interner;
 use crate::interpret::{Context, Machine, Shared, Stop, Unknown};
 use crate::launch::{Launch, LaunchError};
 use crate::layout::Word;
 use crate::memory::Memory;
-use crate::order::Orders;
 use crate::reductions::Reductions;
 use crate::thread::{Active, Local, Running, Status};
 
@@ -69,10 +68,12 @@ pub(crate) struct System<'p> {
     /// By number of thread state and memory: what comes of its step.
     steps: FxHashMap<u64, Done>,
     /// What is followed, where it is looked for; then a state has a number for it before that of memory.
-    pub(crate) orders: Option<Orders>,
+    pub(crate) orders: Option<Follower>,
     /// The first fault that the steps since the last look have shown.
     pub(crate) race: Option<u32>,
     unknown: Interner<Unknown>,
+    /// What threads did, while a schedule is told.
+    pub(crate) log: Option<Vec<(usize, u32)>>,
 }
 
 impl<'p> System<'p> {
@@ -113,9 +114,10 @@ impl<'p> System<'p> {
             locals: Interner::default(),
             next: Vec::new(),
             steps: FxHashMap::default(),
-            orders: looks.map(|looks| Orders::new(block_threads, looks)),
+            orders: looks.map(|looks| Follower::new(block_threads, looks)),
             race: None,
             unknown: Interner::default(),
+            log: None,
         })
     }
 
@@ -146,12 +148,12 @@ impl<'p> System<'p> {
 
     /// Something was taken for unimportant that is not: the search must begin again.
     pub(crate) fn is_broken(&self) -> bool {
-        self.memory.broken || self.orders.as_ref().is_some_and(|orders| orders.broken)
+        self.memory.broken || self.orders.as_ref().is_some_and(Follower::is_broken)
     }
 
     /// All that can be found has been.
     pub(crate) fn has_all(&self) -> bool {
-        self.orders.as_ref().is_some_and(Orders::has_all)
+        self.orders.as_ref().is_some_and(Follower::has_all)
     }
 
     pub(crate) fn local(&self, number: u32) -> Option<&Local> {
@@ -171,7 +173,7 @@ impl<'p> System<'p> {
         self.memory.bytes()
             + self.locals.len() * 256
             + self.steps.capacity() * 21
-            + self.orders.as_ref().map_or(0, Orders::bytes)
+            + self.orders.as_ref().map_or(0, Follower::bytes)
     }
 
     /// The first state.
@@ -261,6 +263,9 @@ impl<'p> System<'p> {
 
     /// Follows in a state's order what a thread did.
     pub(crate) fn follow(&mut self, state: &mut [u32], thread: usize, effect: u32) {
+        if let Some(log) = self.log.as_mut().filter(|_| effect != 0) {
+            log.push((thread, effect));
+        }
         let at = self.threads();
         if let (Some(orders), Some(slot)) = (&mut self.orders, state.get_mut(at)) {
             let (order, race) = orders.after(*slot, thread as u8, effect);
@@ -326,7 +331,7 @@ impl<'p> System<'p> {
             accesses: 0,
             seen: None,
             merges_plain: self.reductions.merge_plain_accesses,
-            events: self.orders.as_ref().map(|orders| Events::new(orders.looks())),
+            events: self.orders.as_ref().map(Follower::events),
         })
     }
 
@@ -365,6 +370,7 @@ impl<'p> System<'p> {
         let mut running = state.run(&self.codes);
         running.started = true;
         let (number, contents, effect) = self.go_on(running, contents, |machine| {
+            machine.begin_operations()?;
             let Some((function, &instruction)) = machine.instruction() else { return Ok(()) };
             match instruction.op {
                 Op::Load(access) | Op::Store(access) | Op::Atomic { access, .. } => {
@@ -430,7 +436,7 @@ pub(crate) fn at_barrier(word: usize, order: Order) -> Event {
 }
 
 /// What stands before a thread that is not alone with its next operation.
-fn next(machine: &Machine<'_, '_>) -> Next {
+pub(crate) fn next(machine: &Machine<'_, '_>) -> Next {
     let Some((function, instruction)) = machine.instruction() else { return Next::Step };
     let sources = function.sources(instruction.operands);
     let source = |index: usize| match sources.get(index) {

@@ -44,6 +44,7 @@ pub enum Rule {
     UncheckedAsyncError,
     WrongResult,
     FailedAssertion,
+    NotLinearizable,
     Leak,
     PinnedShare,
     Undecided,
@@ -113,6 +114,7 @@ table! {
     UncheckedAsyncError "E0313" "unchecked-async-error" "an asynchronous error that surfaces at an unrelated call"
     WrongResult "E0401" "wrong-result" "an interleaving whose result is not the expected one"
     FailedAssertion "E0402" "failed-assertion" "an interleaving that comes to a failed assertion or a trap"
+    NotLinearizable "E0403" "not-linearizable" "operations whose results no order of them explains"
     Leak "N0001" "leak" "memory that is still allocated at exit"
     PinnedShare "N0002" "pinned-share" "a large share of the host's memory is pinned"
     Undecided "N0003" "undecided" "something that could not be decided, and why"
