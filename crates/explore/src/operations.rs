@@ -3,6 +3,7 @@
 use standstill_kernel_ir::{OperationMark, StructureOperation, Type};
 
 use crate::follow::{Event, Follower};
+use crate::model::{Held, apply};
 use crate::schedule::{ScheduleStep, show};
 use crate::system::System;
 
@@ -26,7 +27,7 @@ pub struct Operation {
 impl System<'_> {
     /// The operations of a schedule from the first state.
     pub(crate) fn operations(&mut self, schedule: &[ScheduleStep]) -> Vec<Operation> {
-        let mut list: Vec<Operation> = Vec::new();
+        let mut list: Vec<(Operation, StructureOperation)> = Vec::new();
         self.log = Some(Vec::new());
         let mut now = self.initial();
         for number in 0..=schedule.len() {
@@ -46,20 +47,22 @@ impl System<'_> {
         }
         self.log = None;
         self.race = None;
-        list
+        list.into_iter().map(|(operation, _)| operation).collect()
     }
 }
 
-fn add(list: &mut Vec<Operation>, who: (u32, u32), event: Event, number: usize) {
+fn add(list: &mut Vec<(Operation, StructureOperation)>, who: (u32, u32), event: Event, number: usize) {
     let Event::Operation { mark, subject, arguments, .. } = event else { return };
     let number_of = |value: u64| show(value, Type::S64);
     let (operation, thread) = match mark {
         OperationMark::Begins(operation) => (operation, Some(who)),
         OperationMark::Held(operation) => (operation, None),
         OperationMark::Ends => {
-            let open = list.iter_mut().rev().find(|known| known.thread == Some(who) && known.ends.is_none());
-            if let Some(open) = open {
-                (open.result, open.ends) = (Some(number_of(subject)), Some(number));
+            let is_open = |known: &Operation| known.thread == Some(who) && known.ends.is_none();
+            if let Some((open, operation)) = list.iter_mut().rev().find(|(known, _)| is_open(known)) {
+                let gives = apply(*operation, arguments, &mut Held::new()).is_some();
+                open.result = gives.then(|| number_of(subject));
+                open.ends = Some(number);
             }
             return;
         }
@@ -67,7 +70,8 @@ fn add(list: &mut Vec<Operation>, who: (u32, u32), event: Event, number: usize) 
     let (structure, name) = operation.names();
     let arguments = arguments.iter().take(arguments_of(operation)).map(|&value| number_of(value));
     let call = format!("{name}({})", arguments.collect::<Vec<_>>().join(", "));
-    list.push(Operation { thread, structure, call, result: None, begins: number, ends: None });
+    let known = Operation { thread, structure, call, result: None, begins: number, ends: None };
+    list.push((known, operation));
 }
 
 /// How many arguments an operation has.

@@ -188,7 +188,8 @@ impl ProgressGraph {
         whole.fill(&mut system, graph)?;
         whole.connect();
         if !calls.is_empty() {
-            whole.calls = (0..graph.len()).map(|id| calls_in(&mut system, graph.state(id as StateId), calls)).collect();
+            whole.calls =
+                (0..graph.len()).map(|id| calls_in(&mut system, graph.state(id as StateId), calls)).collect();
         }
         Ok(whole)
     }

@@ -10,7 +10,8 @@ use standstill_ptx::Lowering;
 /// barrier 1 is where a host waits in `cudaDeviceSynchronize` for all, barrier 2 what a dependency waits for.
 fn ptx(threads: &[&str]) -> String {
     let bodies = threads.iter().zip(0..).map(|(body, number)| format!("T{number}:\n{body}ret;\n"));
-    let labels = (1..threads.len()).map(|number| format!("setp.eq.u32 %p1, %r1, {number};\n@%p1 bra T{number};\n"));
+    let labels =
+        (1..threads.len()).map(|number| format!("setp.eq.u32 %p1, %r1, {number};\n@%p1 bra T{number};\n"));
     format!(
         ".version 8.0\n.target sm_90\n.address_size 64\n.global .u32 flag;\n.global .u32 query;\n\
          .visible .entry program()\n{{\n.reg .b32 %r<4>;\n.reg .pred %p<3>;\nmov.u32 %r1, %tid.x;\n{}{}}}\n",
@@ -26,7 +27,8 @@ fn check(name: &str, threads: &[&str], clusters: &[&[usize]], ends: bool) {
     let lowering = Lowering::new(&module);
     let mut launch = Launch::new(&lowering, "program").unwrap();
     launch.block = [threads.len() as u32, 1, 1];
-    let graph = ProgressGraph::build_with_calls(&lowering, &launch, Limits::default(), "query", &mut ()).unwrap();
+    let graph =
+        ProgressGraph::build_with_calls(&lowering, &launch, Limits::default(), "query", &mut ()).unwrap();
     let clusters = clusters.iter().map(|cluster| cluster.to_vec()).collect();
     let program = HostProgram { host: vec![0], clusters };
     assert_eq!(graph.ends_with_host(&program), ends, "{name}:\n{text}");
@@ -41,7 +43,8 @@ fn the_api_ensures_that_somebody_makes_progress() {
     let meets = "bar.sync 3, 2;\nbar.arrive 1, 3;\n";
     check("API.1", &["bar.sync 1, 3;\n", meets, meets], &[&[1, 2]], true);
     // API.2: nothing sees to it that the producer starts while the host only looks at the flag.
-    let look = "A: ld.volatile.global.u32 %r2, [flag];\nsetp.eq.u32 %p2, %r2, 0;\n@%p2 bra A;\nbar.sync 1, 2;\n";
+    let look =
+        "A: ld.volatile.global.u32 %r2, [flag];\nsetp.eq.u32 %p2, %r2, 0;\n@%p2 bra A;\nbar.sync 1, 2;\n";
     check("API.2", &[look, PRODUCER], &[&[1]], false);
     // API.3: one query does not help.
     let query = "ld.volatile.global.u32 %r3, [query];\n";
@@ -55,7 +58,8 @@ fn the_api_ensures_that_somebody_makes_progress() {
 fn a_stream_orders_what_the_device_need_not() {
     let host = "bar.sync 1, 3;\n";
     let first = "mov.u32 %r2, 1;\nst.volatile.global.u32 [flag], %r2;\nbar.arrive 2, 2;\nbar.arrive 1, 3;\n";
-    let second = "A: ld.volatile.global.u32 %r2, [flag];\nsetp.eq.u32 %p2, %r2, 0;\n@%p2 bra A;\nbar.arrive 1, 3;\n";
+    let second =
+        "A: ld.volatile.global.u32 %r2, [flag];\nsetp.eq.u32 %p2, %r2, 0;\n@%p2 bra A;\nbar.arrive 1, 3;\n";
     // Stream.0: the second grid may be the one that makes progress, for ever.
     check("Stream.0", &[host, &first.replace("bar.arrive 2, 2;\n", ""), second], &[&[1], &[2]], false);
     // Stream.1: in one stream it does not start before the first one has ended.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use standstill_kernel_ir::{
     Access, AtomicOperation, BarrierKind, BarrierReduction, FenceKind, Instruction, Op, Operand, Operation,
-    Order, ShuffleMode, Space, Type, VoteMode,
+    OperationMark, Order, ShuffleMode, Space, Type, VoteMode,
 };
 
 use super::arithmetic;
@@ -109,6 +109,15 @@ impl Writer<'_> {
                 let name = if freed { "freed" } else { "allocated" };
                 let (address, bytes) = (self.value(source(0), Type::U64)?, self.value(source(1), Type::U32)?);
                 let _ = writeln!(self.text, "\t// standstill.{name} {address}, {bytes};");
+                return Some(());
+            }
+            Op::OperationMark(mark) => {
+                let name = mark.register();
+                let values: Option<Vec<String>> =
+                    from.iter().map(|&operand| self.value(operand, Type::U64)).collect();
+                let values = values?.join(", ");
+                let opcode = if mark == OperationMark::Ends { "mov.b64" } else { "mad.lo.u64" };
+                let _ = writeln!(self.text, "\t{{ .reg .b64 {name}; {opcode} {name}, {values}; }}");
                 return Some(());
             }
             Op::Hint => return Some(()),
