@@ -4,7 +4,6 @@
 //! A *position* numbers the instructions of a function and the terminators of its blocks in one sequence: the
 //! terminator of a block comes after its instructions.
 
-use rustc_hash::FxHashSet;
 use standstill_kernel_ir::{
     BlockId, Callee, Function, Guard, Instruction, Op, Operand, Register, Special, Terminator, Updates,
 };
@@ -19,8 +18,8 @@ pub(crate) struct Code {
     live: Vec<Registers>,
     /// For each block: whether it, or a block that control can reach from it, asks which thread this is.
     identity: Vec<bool>,
-    /// Reads that are but the first guess of a compare-and-swap.
-    guesses: FxHashSet<u32>,
+    /// Stores that write back what was read.
+    pub(crate) updates: Updates,
     /// The functions that it calls directly.
     pub(crate) calls: Vec<u32>,
 }
@@ -53,7 +52,7 @@ impl Code {
             calls: calls.collect(),
             live: Vec::new(),
             identity: Vec::new(),
-            guesses: Updates::build(&function).guesses,
+            updates: Updates::build(&function),
             function,
         };
         code.live = code.liveness();
@@ -76,7 +75,7 @@ impl Code {
 
     /// Whether an instruction reads but the first guess of a compare-and-swap: whatever it reads, the swap tells.
     pub(crate) fn is_guess(&self, instruction: u32) -> bool {
-        self.guesses.contains(&instruction)
+        self.updates.guesses.contains(&instruction)
     }
 
     /// Whether code that can still run from a block on may ask which thread this is: in this function, or in one that

@@ -310,7 +310,8 @@ struct Lost<'a> {
     write: &'a ScheduleStep,
 }
 
-fn lost(schedule: &[ScheduleStep]) -> Option<Lost<'_>> {
+/// The first such step that is `named` so.
+fn lost<'a>(schedule: &'a [ScheduleStep], named: impl Fn(&Lost<'_>) -> bool) -> Option<Lost<'a>> {
     let same =
         |left: &ScheduleStep, right: &ScheduleStep| (left.block, left.thread) == (right.block, right.thread);
     for (write, at) in schedule.iter().zip(0usize..) {
@@ -326,11 +327,12 @@ fn lost(schedule: &[ScheduleStep]) -> Option<Lost<'_>> {
             |step: &&ScheduleStep| step.memory == write.memory && step.writes() && !same(step, write);
         let Some(between) = since.iter().find(others) else { continue };
         let read = schedule.get(read)?;
-        if compares {
-            // It succeeded: the value came back.
-            return Some(Lost { rule: Rule::Aba, read, between, write });
+        // A compare-and-swap that writes has succeeded: the value came back.
+        let rule = if compares { Rule::Aba } else { Rule::LostUpdate };
+        let found = Lost { rule, read, between, write };
+        if named(&found) {
+            return Some(found);
         }
-        return Some(Lost { rule: Rule::LostUpdate, read, between, write });
     }
     None
 }
@@ -338,7 +340,19 @@ fn lost(schedule: &[ScheduleStep]) -> Option<Lost<'_>> {
 fn unexpected(failure: &Failure, expected: &str, outcome: &Outcome, line_of: &LineOf<'_>) -> Finding {
     let kernel = &outcome.kernel;
     let who = |step: &ScheduleStep| format!("thread {} of block {}", step.thread, step.block);
-    let mut finding = match lost(&failure.schedule) {
+    // A name that the search for old values has given at that place; else the step may have been meant so.
+    let named = |lost: &Lost<'_>| {
+        outcome.failures.iter().any(|known| match &known.kind {
+            FailureKind::LostUpdate { accesses: [write, ..], .. } => {
+                lost.rule == Rule::LostUpdate && write.place == lost.write.place
+            }
+            FailureKind::Aba { accesses: [write, ..], .. } => {
+                lost.rule == Rule::Aba && write.place == lost.write.place
+            }
+            _ => false,
+        })
+    };
+    let mut finding = match lost(&failure.schedule, named) {
         Some(Lost { rule, read, between, write }) => {
             let message = match rule {
                 Rule::Aba => format!(

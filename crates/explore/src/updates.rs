@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use standstill_kernel_ir::{Order, Update, Updates};
+use standstill_kernel_ir::{Order, Update};
 
 use crate::code::Code;
 use crate::follow::{Event, Shown, Site, Touch, What as Fault};
@@ -27,13 +27,13 @@ impl Roles {
         let mut known = Known::default();
         for (code, function) in codes.iter().zip(0u32..) {
             let Some(code) = code else { continue };
-            for (at, update) in Updates::build(&code.function).updates {
+            for (&at, update) in &code.updates.updates {
                 if !update.expected.is_empty() && !update.ignored && update.chased.is_empty() {
                     continue;
                 }
                 let reads = update.from.iter().chain(&update.expected).chain(&update.chased);
                 known.reads.extend(reads.map(|&read| (function, read)));
-                known.updates.insert((function, at), update);
+                known.updates.insert((function, at), update.clone());
             }
         }
         Roles(Arc::new(known))

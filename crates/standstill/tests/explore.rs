@@ -21,6 +21,38 @@ fn every_case_is_explored_as_its_header_says() {
     judge_all(&find_cases(|case| case.header("where") == "explore"), |case| judge(case, &version));
 }
 
+/// Lock-free programs among the other cases, each with a launch of two or three threads: name, entry, arguments.
+const LOCK_FREE: [(&str, &str); 8] = [
+    ("atomic_mul_rmw", "--grid 2 --param 0=u32[3,5] --param 1=u32[1,]"),
+    ("atomic_mul_single_cas", "--grid 2 --param 0=u32[3,5] --param 1=u32[1,] --param 2=1"),
+    ("cas_double_add", "--grid 3 --param 0=f64[0.0,]"),
+    ("grid_barrier_reuse", "--grid 2 --param 0=i32[1,2] --param 1=i32[2] --param 2=i32[2] --param 3=i32[2] --param 5=2"),
+    ("hazard_after_read", HAZARD),
+    ("hazard_no_recheck", HAZARD),
+    (
+        "treiber_aba",
+        "--grid 2 --param 1=1 --param 0=u32[0,0,1,2,3,-1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]",
+    ),
+    ("ttas_lock", "--grid 3 --param 0=u32[0,] --param 1=u32[0,] --param 2=2 --expect p1==12"),
+];
+const HAZARD: &str = "--grid 2 --param 1=u32[32] --param 2=1 --param \
+    0=u32[0,1,2,3,0,7,14,21,1,2,3,-1,0,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1,-1]";
+
+#[test]
+fn lock_free_programs_are_judged_in_all_interleavings() {
+    let Some((_, version)) = compiler() else { return };
+    let launch = |case: &Case| {
+        let name = case.name.strip_prefix("kernels/")?.split('.').next()?;
+        LOCK_FREE.iter().find(|(known, _)| *known == name).map(|(_, launch)| *launch)
+    };
+    let cases = find_cases(|case| launch(case).is_some());
+    judge_all(&cases, |case| {
+        let (folder, stem) = place(case, &version)?;
+        explore(case, &folder, &stem, launch(case).unwrap_or_default(), None)
+            .map_err(|what| format!("{}: {what}", case.name))
+    });
+}
+
 fn judge(case: &Case, version: &str) -> Result<(), String> {
     let (folder, stem) = place(case, version).map_err(|what| format!("{}: {what}", case.name))?;
     let mut steps = case.header("steps").split_whitespace();
