@@ -26,7 +26,10 @@ const LOCK_FREE: [(&str, &str); 8] = [
     ("atomic_mul_rmw", "--grid 2 --param 0=u32[3,5] --param 1=u32[1,]"),
     ("atomic_mul_single_cas", "--grid 2 --param 0=u32[3,5] --param 1=u32[1,] --param 2=1"),
     ("cas_double_add", "--grid 3 --param 0=f64[0.0,]"),
-    ("grid_barrier_reuse", "--grid 2 --param 0=i32[1,2] --param 1=i32[2] --param 2=i32[2] --param 3=i32[2] --param 5=2"),
+    (
+        "grid_barrier_reuse",
+        "--grid 2 --param 0=i32[1,2] --param 1=i32[2] --param 2=i32[2] --param 3=i32[2] --param 5=2",
+    ),
     ("hazard_after_read", HAZARD),
     ("hazard_no_recheck", HAZARD),
     (
