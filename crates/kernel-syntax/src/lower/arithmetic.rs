@@ -1,7 +1,7 @@
 //! Arithmetic with Rust's meaning: integers wrap around, divisions are checked, shifts take their amount modulo the
 //! width, conversions from floating point saturate.
 
-use standstill_kernel_ir::build::arithmetic;
+use standstill_kernel_ir::build;
 use standstill_kernel_ir::{
     Arithmetic, ArithmeticFlags, Comparison as IrComparison, Op, Operand, Operation, Register, Type,
 };
@@ -11,6 +11,11 @@ use super::body::Lowering;
 use crate::extent::Extent;
 use crate::tree::{Binary, Comparison, Function};
 use crate::types::Scalar;
+
+/// An operation without modifiers.
+pub(super) fn arithmetic(operation: Operation, ty: Type) -> Arithmetic {
+    Arithmetic { from: ty, ..build::arithmetic(operation, ty) }
+}
 
 /// An operation with modifiers.
 fn with(operation: Operation, ty: Type, flags: u32) -> Arithmetic {

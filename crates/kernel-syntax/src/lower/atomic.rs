@@ -1,11 +1,11 @@
 //! Atomics, fences, and what cells of a warp or tile do together.
 
-use standstill_kernel_ir::build::arithmetic;
 use standstill_kernel_ir::{
     Access, ArithmeticFlags, AtomicOperation, BarrierKind, Comparison, FenceKind, Op, Operand, Operation,
     Order, Register, Scope, ShuffleMode, Type,
 };
 
+use super::arithmetic::arithmetic;
 use super::body::{Binding, Lowering};
 use super::memory::Spot;
 use crate::tree::{Atomic, AtomicAccess, Expression, Kind, LocalId};

@@ -1,10 +1,10 @@
 //! Conditions, loops, and leaving them.
 
-use standstill_kernel_ir::build::arithmetic;
 use standstill_kernel_ir::{
     BlockId, Comparison as IrComparison, Op, Operand, Operation, Register, Terminator, Type,
 };
 
+use super::arithmetic::arithmetic;
 use super::body::{Binding, Lowering, Targets};
 use crate::extent::Extent;
 use crate::tree::{

@@ -1,9 +1,9 @@
 //! Expressions and assignments.
 
-use standstill_kernel_ir::build::arithmetic;
 use standstill_kernel_ir::{ArithmeticFlags, Operand, Operation, Special, Type};
 
 use super::Stop;
+use super::arithmetic::arithmetic;
 use super::body::{Binding, Lowering};
 use super::memory::Spot;
 use crate::tree::{Binary, Expression, Field, Kind, LocalId};

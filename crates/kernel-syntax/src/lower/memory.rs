@@ -1,12 +1,12 @@
 //! Places in memory: arrays, elements with their checks, parts of slices, loads and stores.
 
-use standstill_kernel_ir::build::arithmetic;
 use standstill_kernel_ir::{
     Access, Arithmetic, ArithmeticFlags, Comparison, LocalVariable, Op, Operand, Operation, Order, Register,
     Scope, Space, Symbol, Type,
 };
 
 use super::Stop;
+use super::arithmetic::arithmetic;
 use super::body::{Binding, Lowering};
 use crate::extent::Extent;
 use crate::tree::{ArrayValue, Expression, LocalId, Location};
