@@ -3,7 +3,7 @@
 use standstill_findings::{Finding, Known};
 
 /// What CUDA C++ calls a thing, and what a Rust kernel does; longer phrases first.
-const PHRASES: [(&str, &str); 21] = [
+const PHRASES: [(&str, &str); 33] = [
     ("`threadIdx.x`", "`space.cell_x`"),
     ("threadIdx.x read here", "the cell's own index is read here"),
     ("threadIdx.y read here", "the cell's own index is read here"),
@@ -19,7 +19,22 @@ const PHRASES: [(&str, &str); 21] = [
     ("`__syncwarp()`", "`space.warp_sync()`"),
     ("__syncwarp", "space.warp_sync()"),
     ("`__ballot_sync`", "`space.warp_ballot`"),
-    ("`__threadfence()`", "`space.fence(AcqRel, Device)`"),
+    ("__threadfence_block()", "space.fence(AcqRel, Tile)"),
+    ("__threadfence()", "space.fence(AcqRel, Device)"),
+    (
+        "through `volatile`, a `cuda::atomic_ref` or an atomic operation",
+        "with `load(Relaxed)` of an `Atomic`",
+    ),
+    ("the atomic function without `_block`", "the atomic without `Tile`"),
+    ("an atomic without `_block`", "an atomic without `Tile`"),
+    ("cuda::thread_scope_device", "Device"),
+    ("cuda::thread_scope_block", "Tile"),
+    ("cuda::thread_scope_system", "System"),
+    ("cuda::memory_order_release", "Release"),
+    ("cuda::memory_order_acquire", "Acquire"),
+    ("memory_order_release", "Release"),
+    ("memory_order_acquire", "Acquire"),
+    ("thread_scope_device", "Device"),
     ("shared memory", "tile memory"),
     ("blockDim.", "space.tile_size_"),
     ("gridDim.", "space.tiles_"),
@@ -90,6 +105,10 @@ mod tests {
             ("threadIdx.x read here", "the cell's own index is read here"),
             ("move the barrier behind `__syncthreads()`", "move the barrier behind `space.sync()`"),
             ("the block's shape (`--block`)", "the tile's shape (`--block`, the cells of a tile)"),
+            (
+                "put `__threadfence()` before, or use `cuda::memory_order_release` at `cuda::thread_scope_device`",
+                "put `space.fence(AcqRel, Device)` before, or use `Release` at `Device`",
+            ),
             ("a non-blocking stream", "a non-blocking stream"),
         ];
         for (theirs, ours) in cases {

@@ -77,7 +77,8 @@ fn kernel(function: &syn::ItemFn, made: Option<&Kernel>, is_module: bool) -> Tok
         _ => quote!(::standstill_kernel::launch::Argument::number(#name)),
     });
     // A kernel with errors keeps its launcher, so that its callers are not told about it once more.
-    let body = if made.is_some() {
+    let actual: Vec<TokenStream> = actual.collect();
+    let (body, explore) = if made.is_some() {
         let source = if is_module {
             quote!(super::__standstill::SOURCE)
         } else {
@@ -85,13 +86,18 @@ fn kernel(function: &syn::ItemFn, made: Option<&Kernel>, is_module: bool) -> Tok
             quote!(super::#hidden::SOURCE)
         };
         let text = name.to_string();
-        quote!(::standstill_kernel::launch::launch(
+        let launch = quote!(::standstill_kernel::launch::launch(
             __device, &#source, #text, __grid.into(), __tile.into(), &[#(#actual),*],
-        ))
+        ));
+        let explore = quote!(::standstill_kernel::explore::explore(
+            &#source, #text, __grid.into(), __tile.into(), __expected, &[#(#actual),*],
+        ));
+        (launch, explore)
     } else {
-        quote!(::core::unreachable!())
+        (quote!(::core::unreachable!()), quote!(::core::unreachable!()))
     };
     let text = format!("Launches the kernel `{name}` and waits for its end.");
+    let explained = format!("Tries all interleavings of a small launch of the kernel `{name}`.");
     let formal = if made.is_some() { quote!(#(#formal),*) } else { quote!() };
     let allow = if made.is_some() { quote!() } else { quote!(#[allow(unused_variables)]) };
     quote! {
@@ -112,6 +118,22 @@ fn kernel(function: &syn::ItemFn, made: Option<&Kernel>, is_module: bool) -> Tok
                 #formal
             ) -> ::core::result::Result<::standstill_kernel::Launched, ::standstill_kernel::LaunchError> {
                 #body
+            }
+
+            #[doc = #explained]
+            /// `expected` is a condition on buffers at the end, such as `acc[0] == 210`; it may be empty. The buffers stay as they are.
+            ///
+            /// # Errors
+            /// What is no launch, or no condition. What is found is not an error of this call.
+            #[allow(clippy::too_many_arguments)]
+            #allow
+            pub fn explore(
+                __grid: impl ::core::convert::Into<::standstill_kernel::Grid>,
+                __tile: impl ::core::convert::Into<::standstill_kernel::Tile>,
+                __expected: &str,
+                #formal
+            ) -> ::core::result::Result<::standstill_kernel::Explored, ::standstill_kernel::LaunchError> {
+                #explore
             }
         }
     }

@@ -38,6 +38,10 @@ impl Source {
         Source { file, first_line, text, module, built: OnceLock::new() }
     }
 
+    pub(crate) fn program(&self) -> Result<&Arc<Program>, String> {
+        self.built().map(|built| &built.program)
+    }
+
     fn built(&self) -> Result<&Built, String> {
         self.built.get_or_init(|| self.build()).as_ref().map_err(Clone::clone)
     }
@@ -63,8 +67,8 @@ impl Source {
 pub struct Argument<'a> {
     /// A number, or the address of a buffer.
     bytes: Vec<u8>,
-    /// The elements of a buffer, and its device.
-    buffer: Option<(u64, &'a Device)>,
+    /// The elements of a buffer, the bytes of one, and its device.
+    buffer: Option<(u64, usize, &'a Device)>,
 }
 
 impl<'a> Argument<'a> {
@@ -72,7 +76,7 @@ impl<'a> Argument<'a> {
     pub fn buffer<T: Element>(buffer: &'a Buffer<T>) -> Argument<'a> {
         Argument {
             bytes: buffer.address().to_le_bytes().to_vec(),
-            buffer: Some((buffer.len() as u64, buffer.device())),
+            buffer: Some((buffer.len() as u64, T::BYTES, buffer.device())),
         }
     }
 
@@ -81,6 +85,25 @@ impl<'a> Argument<'a> {
         let mut bytes = Vec::new();
         number.write(&mut bytes);
         Argument { bytes, buffer: None }
+    }
+}
+
+impl Argument<'_> {
+    /// The same for an exploration: buffers by what they hold.
+    pub(crate) fn explored(&self) -> standstill_explore::Argument {
+        let Some((length, element, device)) = self.buffer else {
+            return standstill_explore::Argument::Bytes(self.bytes.clone());
+        };
+        let address = self.bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let mut bytes = vec![0; length as usize * element];
+        // A buffer has memory as long as it lives.
+        let _ = device.simulated().memory().read(address, &mut bytes);
+        standstill_explore::Argument::Buffer { bytes, element: u32::try_from(element).unwrap_or(u32::MAX) }
+    }
+
+    /// The elements of a buffer.
+    pub(crate) fn length(&self) -> Option<u64> {
+        self.buffer.map(|(length, ..)| length)
     }
 }
 
@@ -107,7 +130,7 @@ pub fn launch(
     let built = source.built().map_err(refused)?;
     let program = &built.program;
     let kernel = program.kernel(name).ok_or_else(|| refused("there is no such kernel".to_owned()))?;
-    if arguments.iter().any(|argument| argument.buffer.is_some_and(|(_, other)| !other.is(device))) {
+    if arguments.iter().any(|argument| argument.buffer.is_some_and(|(_, _, other)| !other.is(device))) {
         return Err(refused("a buffer lies on another device".to_owned()));
     }
     let too_large = || refused("the space has more cells in one direction than can be counted".to_owned());
@@ -118,7 +141,7 @@ pub fn launch(
     }
     let mut values: Vec<Vec<u8>> = arguments.iter().map(|argument| argument.bytes.clone()).collect();
     let lengths = arguments.iter().filter_map(|argument| argument.buffer);
-    values.extend(lengths.map(|(length, _)| length.to_le_bytes().to_vec()));
+    values.extend(lengths.map(|(length, ..)| length.to_le_bytes().to_vec()));
     values.extend(cells.map(|extent| extent.to_le_bytes().to_vec()));
     let function = program.function(kernel.function);
     let offsets = function.map(|function| function.parameter_offsets()).unwrap_or_default();

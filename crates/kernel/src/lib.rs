@@ -32,6 +32,8 @@ mod device;
 mod element;
 mod error;
 #[doc(hidden)]
+pub mod explore;
+#[doc(hidden)]
 pub mod launch;
 mod shape;
 mod space;
@@ -40,6 +42,7 @@ pub use buffer::Buffer;
 pub use device::Device;
 pub use element::Element;
 pub use error::{BufferError, LaunchError, Stopped};
+pub use explore::Explored;
 pub use launch::Launched;
 pub use shape::{Grid, Tile, cells, tiles};
 pub use space::{Atomic, Order, Scope, Space};

@@ -48,7 +48,7 @@ fn wrong_kernels_do_not_compile() {
     assert!(!output.status.success());
     let messages = String::from_utf8(output.stdout).unwrap();
     let bless = std::env::var_os("BLESS").is_some();
-    for name in ["branch", "early_return", "helper", "rounds", "not_a_kernel"] {
+    for name in ["branch", "early_return", "helper", "rounds", "relaxed_flag", "not_a_kernel"] {
         let path = folder().join(format!("wrong/{name}.txt"));
         let found = errors_of(name, &messages);
         if bless {
