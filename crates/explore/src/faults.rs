@@ -61,7 +61,11 @@ pub(crate) fn look_for(
             }
             other => other,
         };
-        let track = track(program, launch, &way, Some((thread, place.offset)));
+        // Where operations are followed threads stand at their marks too, which elsewhere nobody does.
+        let track = match kind {
+            FailureKind::NoOrder { .. } => None,
+            _ => track(program, launch, &way, Some((thread, place.offset))),
+        };
         failures.push(Failure { kind, schedule, track, stuck: Vec::new(), place, memory: Vec::new() });
     }
     let unknown = why_unknown(&system, &found);
