@@ -77,6 +77,15 @@ fn what_is_not_part_of_kernels_says_what_is() {
 }
 
 #[test]
+fn large_numbers_have_an_end() {
+    let most = "170141183460469231731687303715884105727";
+    check(&format!("const N: u8 = -({most} + 1);"), &[(1, 17, "no constant value")]);
+    check(&format!("const N: u8 = -(-{most} - 1);"), &[(1, 15, "out of range for `u8`")]);
+    check("let y = [[[0u64; 1073741824]; 1073741824]; 1073741824];", &[]);
+    check("match n { ..0 => {}, _ => {} }", &[]);
+}
+
+#[test]
 fn one_mistake_is_told_once() {
     check("let y = unknown; let z = y + 1; b[0] = z; if z > 1 { b[1] = y; }", &[(1, 9, "`unknown`")]);
 }

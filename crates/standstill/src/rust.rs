@@ -94,8 +94,38 @@ fn unit_findings(program: &Program, request: &Request<'_>, analysed: &mut Analys
                 platform: request.platform,
             },
         );
-        analysed.findings.extend(findings);
+        analysed.findings.extend(findings.into_iter().map(|finding| in_bytes(finding, request.text)));
         let kernels = if round == 0 { coverage.kernels } else { 0 };
         analysed.coverage.add(Coverage { kernels, launches: coverage.kernels, ..coverage });
+    }
+}
+
+/// Columns of a Rust source count characters, those of reports bytes.
+fn in_bytes(mut finding: Finding, text: &str) -> Finding {
+    for span in &mut finding.spans {
+        let Some(line) = text.lines().nth((span.line as usize).saturating_sub(1)) else { continue };
+        let bytes = |characters: u32| {
+            let before = line.chars().take(characters as usize).map(char::len_utf8).sum::<usize>();
+            u32::try_from(before).unwrap_or(u32::MAX)
+        };
+        let before = span.column.saturating_sub(1);
+        let (start, end) = (bytes(before), bytes(before.saturating_add(span.width)));
+        (span.column, span.width) = (start + 1, end - start);
+    }
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_bytes() {
+        let text = "#[kernel]\nfn k(space: Space) {\n    /* é */ if space.cell_x < 3 { space.sync(); }\n}\n";
+        let shapes = |_: &str| vec![LaunchShape::default()];
+        let analysed = analyse(&Request { text, name: "k.rs", shapes: &shapes, platform: None });
+        let [finding] = analysed.findings.as_slice() else { panic!("{:?}", analysed.findings) };
+        let places: Vec<_> = finding.spans.iter().map(|s| (s.line, s.column, s.width)).collect();
+        assert_eq!(places, [(3, 36, 12), (3, 17, 16)]);
     }
 }

@@ -95,7 +95,7 @@ pub(crate) fn evaluate(expression: &syn::Expr, known: &Constants) -> Result<Valu
         },
         syn::Expr::Unary(syn::ExprUnary { op: syn::UnOp::Neg(_), expr, .. }) => {
             match evaluate(expr, known)? {
-                Value::Integer(number) => Ok(Value::Integer(-number)),
+                Value::Integer(number) => Ok(Value::Integer(number.saturating_neg())),
                 Value::Float(number) => Ok(Value::Float(-number)),
                 Value::Bool(_) => wrong("a truth value has no negative"),
             }

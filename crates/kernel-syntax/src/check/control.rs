@@ -265,7 +265,9 @@ impl Checker<'_> {
                 };
                 let last = match (&range.end, &range.limits) {
                     (Some(end), syn::RangeLimits::Closed(_)) => self.number(end, matched),
-                    (Some(end), syn::RangeLimits::HalfOpen(_)) => self.number(end, matched).map(|n| n - 1),
+                    (Some(end), syn::RangeLimits::HalfOpen(_)) => {
+                        self.number(end, matched).map(|n| n.saturating_sub(1))
+                    }
                     (None, _) => Some(i128::MAX),
                 };
                 numbers.extend(first.zip(last));

@@ -292,7 +292,13 @@ impl Lowering<'_> {
             ArrayValue::List(values) => {
                 let Ty::Array(inner, _) = ty else { return };
                 for (index, value) in (0u64..).zip(values) {
-                    self.fill(symbol, offset + index * inner.bytes(), inner, value, element);
+                    self.fill(
+                        symbol,
+                        offset.saturating_add(index.saturating_mul(inner.bytes())),
+                        inner,
+                        value,
+                        element,
+                    );
                 }
             }
             ArrayValue::Repeat(value) => {
