@@ -69,3 +69,61 @@ fn a_payload_goes_with_its_flag() {
     let right = hand_over::explore(tiles(2), 1, "out[0] == 42", &flag, &mut payload, &mut out).unwrap();
     assert!(right.is_right(), "{:?}", right.findings);
 }
+
+/// A reader publishes which slot it is going to read, and looks again whether the slot is still in the list; who takes
+/// the slot out uses it for another key only when nobody has published it.
+#[kernel]
+fn hazard(space: Space, head: &[Atomic<i32>], hazards: &[Atomic<i32>], keys: &mut [i32], out: &mut [i32]) {
+    if space.x == 0 {
+        let slot = head[0].load(Acquire);
+        hazards[0].store(slot, SeqCst);
+        if slot >= 0 && head[0].load(SeqCst) == slot {
+            out[0] = keys[slot as u32];
+        }
+        hazards[0].store(-1, Release);
+    } else {
+        let slot = head[0].swap(-1, SeqCst);
+        if hazards[0].load(SeqCst) != slot {
+            keys[slot as u32] = 99;
+        }
+    }
+}
+
+/// The same with the slot published after the second look: too late.
+#[kernel]
+fn hazard_published_late(
+    space: Space,
+    head: &[Atomic<i32>],
+    hazards: &[Atomic<i32>],
+    keys: &mut [i32],
+    out: &mut [i32],
+) {
+    if space.x == 0 {
+        let slot = head[0].load(Acquire);
+        if slot >= 0 && head[0].load(SeqCst) == slot {
+            hazards[0].store(slot, SeqCst);
+            out[0] = keys[slot as u32];
+        }
+        hazards[0].store(-1, Release);
+    } else {
+        let slot = head[0].swap(-1, SeqCst);
+        if hazards[0].load(SeqCst) != slot {
+            keys[slot as u32] = 99;
+        }
+    }
+}
+
+#[test]
+fn a_hazard_keeps_a_slot_from_being_reused() {
+    let device = Device::software();
+    let (head, hazards) = (device.buffer(&[2]).unwrap(), device.buffer(&[-1]).unwrap());
+    let mut keys = device.buffer(&[10, 30, 50]).unwrap();
+    let mut out = device.zeros(1).unwrap();
+    let expected = "out[0] == 50 || out[0] == 0";
+    let right = hazard::explore(tiles(2), 1, expected, &head, &hazards, &mut keys, &mut out).unwrap();
+    assert!(right.is_right(), "{:?}", right.findings);
+    let late =
+        hazard_published_late::explore(tiles(2), 1, expected, &head, &hazards, &mut keys, &mut out).unwrap();
+    assert!(!late.is_right());
+    assert!(codes(&late).contains(&"E0401"), "{:?}", codes(&late));
+}
