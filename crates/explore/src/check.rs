@@ -28,6 +28,8 @@ pub struct Options {
     pub expect: Option<Expectation>,
     /// Ask about schedulers.
     pub schedulers: Option<Limits>,
+    /// Further schedulers to ask about with them.
+    pub asked: Vec<Scheduler>,
     /// Do not look for races.
     pub without_races: bool,
     /// Which states need not be looked at.
@@ -155,6 +157,8 @@ pub struct NotExplored {
 pub struct Verdicts {
     /// The named schedulers between blocks, in the order of [`crate::NAMED`].
     pub named: Vec<(&'static str, bool)>,
+    /// Those of [`Options::asked`].
+    pub asked: Vec<bool>,
     /// Under what CUDA promises for an ordinary launch.
     pub cuda: bool,
     /// And for a cooperative one.
@@ -248,7 +252,7 @@ pub fn explore(
         outcome.not_known.extend(looked.unknown.map(|why| (what, why)));
     }
     if let Some(limits) = options.schedulers {
-        outcome.verdicts = Some(verdicts(program, launch, limits, observer));
+        outcome.verdicts = Some(verdicts(program, launch, limits, &options.asked, observer));
     }
     Ok(outcome)
 }
@@ -350,10 +354,12 @@ fn verdicts(
     program: &dyn Program,
     launch: &Launch,
     limits: Limits,
+    asked: &[Scheduler],
     observer: &mut dyn Observer,
 ) -> Result<Verdicts, ProgressError> {
     let graph = ProgressGraph::build(program, launch, limits, observer)?;
     Ok(Verdicts {
+        asked: asked.iter().map(|&scheduler| graph.ends(scheduler)).collect(),
         named: crate::NAMED.iter().map(|&(name, scheduler)| (name, graph.ends(scheduler))).collect(),
         cuda: graph.ends(Scheduler::cuda(false)),
         cooperative: graph.ends(Scheduler::cuda(true)),

@@ -5,6 +5,7 @@
 //! Does not belong here: what an instruction computes (kernel-ir), reading files, and printing.
 
 mod access;
+mod asked;
 mod capture;
 mod check;
 mod code;

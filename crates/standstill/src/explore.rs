@@ -10,7 +10,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use standstill_explore::{Expectation, Launch, Limits, Options, Outcome, Races, explore as search, findings};
+use standstill_explore::{
+    Expectation, Launch, Limits, Options, Outcome, Races, Scheduler, explore as search, findings,
+};
 use standstill_findings::Coverage;
 use standstill_ptx::Lowering;
 use standstill_report::{Explored, Kernel, Report, Schedule, merge};
@@ -79,6 +81,10 @@ pub(crate) struct ExploreArgs {
     /// Do not ask under which schedulers the launch ends
     #[arg(long)]
     no_schedulers: bool,
+    /// Ask about this scheduler too: grid=OBE,block=FAIR,warp=LOBE, with OBE, HSA, HSA_OBE, LOBE or FAIR for each level, each also with
+    /// _STRONG; what is not named is fair
+    #[arg(long, value_name = "LEVEL=POLICY,…", value_parser = scheduler, conflicts_with = "no_schedulers")]
+    scheduler: Vec<(String, Scheduler)>,
 
     /// Save the failing schedule, for `standstill run --replay FILE`; those of further findings with numbers in their names
     #[arg(long, value_name = "FILE")]
@@ -155,6 +161,7 @@ fn explore_kernel(
         limits,
         expect,
         schedulers: (!arguments.no_schedulers).then_some(few),
+        asked: arguments.scheduler.iter().map(|(_, scheduler)| *scheduler).collect(),
         without_races: arguments.races == Switch::Off,
         ..Options::default()
     };
@@ -181,6 +188,11 @@ fn explore_kernel(
         shown.map(|(finding, failure)| drawing::drawn(failure, finding, subject, &line_of)).collect();
     let findings = found.into_iter().map(|(finding, _)| finding).collect();
     Ok((outcome, Found { findings, schedules, allowed, launch }))
+}
+
+/// A scheduler as it was written, and what it is.
+fn scheduler(text: &str) -> Result<(String, Scheduler), String> {
+    Ok((text.to_owned(), text.parse()?))
 }
 
 /// What the report says of the search itself.
@@ -219,6 +231,8 @@ fn explored(outcome: &Outcome, launch: &Launch, subject: &Subject, arguments: &E
         Some(Ok(verdicts)) => {
             explored.schedulers =
                 verdicts.named.iter().map(|&(name, ends)| (name.to_owned(), ends)).collect();
+            let asked = arguments.scheduler.iter().map(|(name, _)| name.clone());
+            explored.schedulers.extend(asked.zip(verdicts.asked.iter().copied()));
             let somewhere = verdicts.named.iter().any(|(_, ends)| *ends);
             explored.progress = Some(match (verdicts.cuda, verdicts.cooperative, somewhere) {
                 (true, _, _) => "guaranteed: it ends under what CUDA promises of forward progress".to_owned(),

@@ -134,6 +134,26 @@ fn a_launch_in_which_nothing_is_wrong_says_how_much_was_tried() {
 }
 
 #[test]
+fn a_scheduler_has_a_policy_for_each_level() {
+    let place = Workplace::new();
+    place.file("wait.ptx", WAIT);
+    let explore = |scheduler: &str| {
+        place.run(&["explore", "wait.ptx", "--block", "2", "--scheduler", scheduler]).exits(0)
+    };
+    explore("warp=FAIR").prints("guaranteed").prints("STRONG_FAIR, warp=FAIR");
+    explore("grid=OBE,warp=HSA").prints("can hang under grid=OBE,warp=HSA");
+    let wrong = place.run(&["explore", "wait.ptx", "--scheduler", "lane=FAIR"]).exits(2);
+    assert!(wrong.err().contains("`lane` is no level; there are grid, block and warp"), "{}", wrong.err());
+}
+
+/// Thread 0 waits for thread 1.
+const WAIT: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.global .u32 flag;\n\
+    .visible .entry wait()\n{\n.reg .b32 %r<3>;\n.reg .pred %p<3>;\nmov.u32 %r1, %tid.x;\n\
+    setp.ne.u32 %p1, %r1, 0;\n@%p1 bra SET;\n\
+    L: ld.volatile.global.u32 %r2, [flag];\nsetp.eq.u32 %p2, %r2, 0;\n@%p2 bra L;\nret;\n\
+    SET: st.volatile.global.u32 [flag], 1;\nret;\n}\n";
+
+#[test]
 fn a_loop_that_never_ends_is_found() {
     let place = Workplace::new();
     place.file("count.ptx", COUNT);
