@@ -80,6 +80,9 @@ impl State {
     fn add_accesses(&mut self) {
         let mut noted = std::mem::take(&mut self.noted);
         host_access::take_noted(&mut noted);
+        if noted.len() >= host_access::MOST_NOTED {
+            self.write(&Record { thread: 0, site: 0, call: Call::AccessesUnseen });
+        }
         for noted in noted.drain(..) {
             let mode = if noted.write { Mode::Write } else { Mode::Read };
             let access = Access::bytes(mode, noted.address as u64, noted.bytes as u64);

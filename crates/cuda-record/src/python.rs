@@ -5,7 +5,7 @@
 //! between two launches a Python program does much else. So little is looked at, and no pointers are followed but the
 //! interpreter's own.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_char, c_void};
 
 use rustc_hash::FxHashMap;
 use standstill_python_frames::{
@@ -281,12 +281,22 @@ impl Walk {
 impl Interpreter {
     fn find() -> Option<Interpreter> {
         // SAFETY: the names end with a zero byte.
-        let find = |name: &std::ffi::CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        let find = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
         let address = |found: *mut c_void| (!found.is_null()).then(|| found.addr() as u64);
         let this_thread = find(c"PyGILState_GetThisThreadState");
         let symbols =
             Symbols { runtime: address(find(c"_PyRuntime"))?, version: address(find(c"Py_Version")) };
-        let layout = Layout::of(&Own, &symbols)?;
+        let layout = Layout::of(&Own, &symbols).or_else(|| {
+            // SAFETY: the function of this name has this type (Python/C API).
+            let version = unsafe {
+                let version = address(find(c"Py_GetVersion"))? as usize;
+                std::mem::transmute::<usize, unsafe extern "C" fn() -> *const c_char>(version)()
+            };
+            // SAFETY: it gives a string that stays.
+            let is_3_10 =
+                !version.is_null() && unsafe { CStr::from_ptr(version) }.to_bytes().starts_with(b"3.10.");
+            (is_3_10 && symbols.version.is_none()).then(Layout::of_3_10)
+        })?;
         address(this_thread)?;
         // SAFETY: the function of this name has this type (Python/C API).
         let this_thread =

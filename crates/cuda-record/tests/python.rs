@@ -63,7 +63,7 @@ library.driver.cuAllocateElsewhere(library.ctypes.c_size_t(9))
 fn interpreters() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()) {
-        found.extend((11..=15).map(|minor| folder.join(format!("python3.{minor}"))));
+        found.extend((10..=15).map(|minor| folder.join(format!("python3.{minor}"))));
     }
     if let Some(home) = std::env::var_os("HOME") {
         let versions = PathBuf::from(home).join(".pyenv/versions");
@@ -76,7 +76,7 @@ fn interpreters() -> Vec<PathBuf> {
 
 /// Whether an interpreter is one whose frames are known.
 fn is_known(python: &PathBuf) -> bool {
-    let asked = "import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 15))";
+    let asked = "import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 15))";
     Command::new(python).args(["-c", asked]).status().is_ok_and(|status| status.success())
 }
 

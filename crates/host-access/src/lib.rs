@@ -25,7 +25,7 @@ mod watch;
 
 pub use fault::replace_handler;
 pub use memory::{Shared, create, device_side, remove};
-pub use notes::{MOST_FRAMES, Noted, Thread};
+pub use notes::{MOST_FRAMES, MOST_NOTED, Noted, Thread};
 pub use regions::{Owner, Refuses};
 pub use watch::{
     Pin, guard, guard_reachable, is_on, open_for_call, rearm, release, set_thread, start, take_noted,

@@ -4,7 +4,7 @@
 pub const MOST_FRAMES: usize = 24;
 
 /// Accesses that are kept until they are taken; more are let through unseen.
-const MOST: usize = 4096;
+pub const MOST_NOTED: usize = 4096;
 
 /// Whose access it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Notes {
 
     /// Gets the memory.
     pub(crate) fn reserve(&mut self) {
-        self.0.reserve_exact(MOST.saturating_sub(self.0.len()));
+        self.0.reserve_exact(MOST_NOTED.saturating_sub(self.0.len()));
     }
 
     pub(crate) fn add(&mut self, noted: Noted) {

@@ -11,6 +11,15 @@ pub const OWNED_BY_C_STACK: u8 = 3;
 /// The lowest bits of a reference say from 3.14 on how it is counted.
 pub const COUNTED: u64 = 3;
 
+/// How a code object's line table is written, and what a frame's instruction is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lines {
+    /// Pairs of bytes (PEP 626); the instruction is a number of code units in four bytes.
+    Pairs,
+    /// Entries of several forms; the instruction is an address.
+    Locations,
+}
+
 /// Fields of a frame, in bytes from its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InFrame {
@@ -43,6 +52,7 @@ pub struct Layout {
     pub(crate) file_name: u64,
     pub(crate) qualified_name: u64,
     pub(crate) line_table: u64,
+    pub(crate) lines: Lines,
     pub(crate) first_line: u64,
     pub(crate) instructions: u64,
     /// `PyBytesObject`.
@@ -55,6 +65,25 @@ pub struct Layout {
     /// What a string that is not ASCII has more.
     pub(crate) compact_more: u64,
 }
+
+/// Threads have no number of the system's yet, and code objects no qualified names.
+const PYTHON_3_10: Layout = Layout {
+    interpreters_head: 32,
+    next_interpreter: 0,
+    threads_head: 8,
+    native_thread_id: 0,
+    frame_holder: 24,
+    frame_in_holder: None,
+    // Nothing says who owns a frame; the highest byte of the number of blocks is always zero.
+    in_frame: InFrame { code: 32, previous: 24, instruction: 96, owner: 107 },
+    first_state_stays: false,
+    file_name: 104,
+    qualified_name: 112,
+    line_table: 120,
+    lines: Lines::Pairs,
+    first_line: 40,
+    ..PYTHON_3_11
+};
 
 const PYTHON_3_11: Layout = Layout {
     interpreters_head: 40,
@@ -69,6 +98,7 @@ const PYTHON_3_11: Layout = Layout {
     file_name: 112,
     qualified_name: 128,
     line_table: 136,
+    lines: Lines::Locations,
     first_line: 72,
     instructions: 184,
     bytes_length: 16,
@@ -106,6 +136,12 @@ impl Layout {
         }
     }
 
+    /// The layout of 3.10, which does not say its version in a variable. Its threads cannot be found from outside.
+    #[must_use]
+    pub fn of_3_10() -> Layout {
+        PYTHON_3_10
+    }
+
     /// Whether the state of the process's first thread stays where it is as long as the process lives.
     #[must_use]
     pub fn first_state_stays(&self) -> bool {
@@ -141,6 +177,7 @@ impl Layout {
             file_name: field("code_object", "filename")?,
             qualified_name: field("code_object", "qualname")?,
             line_table: field("code_object", "linetable")?,
+            lines: Lines::Locations,
             first_line: field("code_object", "firstlineno")?,
             instructions: field("code_object", "co_code_adaptive")?,
             bytes_length: field("bytes_object", "ob_size")?,

@@ -1,8 +1,8 @@
 //! Frames of CPython, from the interpreter's own structures in memory.
 //!
 //! CPython describes its structures itself from 3.13 on (`_Py_DebugOffsets`, the first field of `_PyRuntime`); the order
-//! of that description is known for 3.13 to 3.15. 3.11 and 3.12 have one layout each. Other versions, and builds without
-//! the global lock, are left alone.
+//! of that description is known for 3.13 to 3.15. 3.10, 3.11 and 3.12 have one layout each. Other versions, and builds
+//! without the global lock, are left alone.
 //!
 //! Belongs here: where the fields are, and what they say. Does not belong here: how the memory of a program is read,
 //! finding the interpreter's variables in it, which frames matter.
@@ -10,6 +10,7 @@
 mod layout;
 mod line_table;
 
+use layout::Lines;
 pub use layout::{COUNTED, InFrame, Layout, OWNED_BY_C_STACK};
 
 /// One Python frame.
@@ -141,12 +142,18 @@ pub fn frame(memory: &impl Memory, layout: &Layout, at: Position) -> Option<Pyth
     let file = string(memory, layout, memory.word(code + layout.file_name)?)?;
     let function = string(memory, layout, memory.word(code + layout.qualified_name)?)?;
     let first_line = i32::from_ne_bytes(memory.bytes(code + layout.first_line)?);
-    let offset = instruction.saturating_sub(code + layout.instructions);
     let table = memory.word(code + layout.line_table)?;
     let length = memory.word(table + layout.bytes_length)?;
     let mut entries = vec![0; usize::try_from(length).ok().filter(|length| *length < 1 << 20)?];
     memory.read(table + layout.bytes_data, &mut entries)?;
-    let line = line_table::line(&entries, first_line, offset / 2).unwrap_or(first_line);
+    let line = match layout.lines {
+        Lines::Pairs => line_table::line_of_pairs(&entries, first_line, instruction & u64::from(u32::MAX)),
+        Lines::Locations => {
+            let offset = instruction.saturating_sub(code + layout.instructions);
+            line_table::line(&entries, first_line, offset / 2)
+        }
+    };
+    let line = line.unwrap_or(first_line);
     Some(PythonFrame { function, file, line: u32::try_from(line).unwrap_or(0) })
 }
 

@@ -35,6 +35,24 @@ pub(super) fn line(table: &[u8], first_line: i32, unit: u64) -> Option<i32> {
     None
 }
 
+/// The same for 3.10 (CPython, `Objects/lnotab_notes.txt`): pairs of a number of bytes and of what is added to the line
+/// before them; -128 says that they have none.
+pub(super) fn line_of_pairs(table: &[u8], first_line: i32, unit: u64) -> Option<i32> {
+    const NO_LINE: i8 = -128;
+    let (mut line, mut end) = (first_line, 0u64);
+    for [bytes, step] in table.as_chunks::<2>().0 {
+        let step = step.cast_signed();
+        if step != NO_LINE {
+            line = line.checked_add(step.into())?;
+        }
+        end += u64::from(*bytes);
+        if unit.checked_mul(2)? < end {
+            return (step != NO_LINE).then_some(line);
+        }
+    }
+    None
+}
+
 /// A number in pieces of six bits, the lowest first; bit 6 says that another follows.
 fn variable(bytes: &mut impl Iterator<Item = u8>) -> Option<u64> {
     let mut value = 0u64;
@@ -57,7 +75,7 @@ fn signed(bytes: &mut impl Iterator<Item = u8>) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::line;
+    use super::{line, line_of_pairs};
 
     #[test]
     fn every_form() {
@@ -66,6 +84,14 @@ mod tests {
             [0x81, 0x00, 0x80 | 11 << 3, 1, 2, 0x80 | 13 << 3, 10, 0x80 | 14 << 3, 7, 64, 1, 2, 3, 0xf8];
         let lines: Vec<Option<i32>> = (0..7).map(|unit| line(&table, 10, unit)).collect();
         assert_eq!(lines, [Some(10), Some(10), Some(11), Some(16), Some(13), None, None]);
+    }
+
+    #[test]
+    fn pairs() {
+        // Two units on the first line, one that has none, one three lines on, one a line back.
+        let table = [4, 0, 2, 0x80, 2, 3, 0, 200, 2, 55];
+        let lines: Vec<Option<i32>> = (0..6).map(|unit| line_of_pairs(&table, 10, unit)).collect();
+        assert_eq!(lines, [Some(10), Some(10), None, Some(13), Some(12), None]);
     }
 
     #[test]
@@ -78,6 +104,7 @@ mod tests {
             };
             let table: Vec<u8> = (0..40).map(|_| next()).collect();
             let _ = line(&table, i32::MAX, u64::from(next()));
+            let _ = line_of_pairs(&table, i32::MAX, u64::from(next()));
         }
     }
 }

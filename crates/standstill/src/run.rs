@@ -164,10 +164,10 @@ fn run_on_card(arguments: &RunArgs) -> u8 {
         light_dumps: watch.light_dump,
         owns_process: true,
     };
-    let mut watcher = Watcher::new(arguments, &prepared);
+    let mut watcher = Watcher { recording, ..Watcher::new(arguments, &prepared) };
     match standstill_supervisor::run(plan, &mut watcher) {
         Ok(outcome) => {
-            let recorded = recording.map(|recording| recording.read(prepared.code()));
+            let recorded = watcher.recording.take().map(|recording| recording.read(prepared.code()));
             watcher.add(recorded.unwrap_or_default());
             watcher.finish(&outcome)
         }
@@ -203,6 +203,7 @@ struct Watcher<'a> {
     sources: DiskSources,
     report: Report,
     host: Option<HostReport>,
+    recording: Option<Recording>,
     shown: bool,
 }
 
@@ -210,7 +211,14 @@ impl<'a> Watcher<'a> {
     fn new(arguments: &'a RunArgs, prepared: &program::Prepared) -> Watcher<'a> {
         let mut report = Report { fail_on: arguments.verdict.fail_on.severity(), ..Report::default() };
         report.evidence = prepared.evidence();
-        Watcher { arguments, sources: DiskSources::default(), report, host: None, shown: false }
+        Watcher {
+            arguments,
+            sources: DiskSources::default(),
+            report,
+            host: None,
+            recording: None,
+            shown: false,
+        }
     }
 
     /// Takes what the program's host operations say.
@@ -233,6 +241,7 @@ impl<'a> Watcher<'a> {
         self.report.findings.extend(merge(&shown, findings));
         self.report.coverage.add(recorded.coverage);
         self.report.not_understood.extend(unknown_bytes(&shown, recorded.unknown));
+        self.report.not_understood.extend(recorded.undecided);
     }
 
     fn finish(mut self, outcome: &Outcome) -> u8 {
@@ -288,7 +297,10 @@ impl Observer for Watcher<'_> {
 
     fn captured(&mut self, captured: &Captured) {
         let explained = explain(&captured.dumps, &captured.programs, &self.arguments.verdict, &self.sources);
-        let host = host_section(captured, &explained);
+        let mut host = host_section(captured, &explained);
+        let running: Vec<&str> = explained.on_gpu.iter().map(|one| one.kernel.as_str()).collect();
+        let outstanding = self.recording.as_ref().map(|recording| recording.outstanding(&running));
+        host.outstanding(&outstanding.unwrap_or_default());
         explained.add_to(&mut self.report);
         self.report.exit = i32::from(STOPPED);
         if let Some(folder) = &self.arguments.watch.evidence

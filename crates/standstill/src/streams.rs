@@ -8,8 +8,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use standstill_findings::{Coverage, Finding, NotUnderstood, Timeline};
-use standstill_report::{Input, InputError, Report, merge};
-use standstill_stream_order::{Check, Drawing, Launches, NoReach, Places, Reach, findings};
+use standstill_report::{Input, InputError, Report, base_name, merge};
+use standstill_stream_order::{
+    Check, Drawing, Launches, Name, NoReach, Outstanding, Place, Places, Reach, findings,
+};
 use standstill_trace::{Access, Call, Damage, Reader, Record, Writer};
 
 use crate::args::{Format, OutputArgs, VerdictArgs};
@@ -47,6 +49,8 @@ pub(crate) struct Judged {
     pub(crate) coverage: Coverage,
     /// Operations of which it stayed unknown what they touch.
     pub(crate) unknown: u64,
+    /// Pairs of launches that share a pointer without order, and where the first stands.
+    pub(crate) undecided: Option<NotUnderstood>,
     /// Why the trace could not be read to its end.
     pub(crate) damage: Option<Damage>,
     /// Where its sites stand in the source.
@@ -90,7 +94,15 @@ pub(crate) fn judge_with(bytes: &[u8], reach: &mut dyn Reach) -> Result<Judged, 
     let mut reaches: Vec<_> =
         launches.known().map(|(launch, accesses)| (launch, accesses.to_vec())).collect();
     reaches.sort_unstable_by_key(|(launch, _)| *launch);
-    Ok(Judged { findings, coverage, unknown: seen.unknown, damage, places: places.resolved(), reaches })
+    let undecided = (seen.undecided > 0).then(|| {
+        let place = seen.undecided_at.and_then(|site| places.place(site));
+        let Place { file, line } = place.unwrap_or(Place { file: String::new(), line: 0 });
+        let what = "pairs of launches that nothing orders and that share a pointer, which no known code uses"
+            .to_owned();
+        NotUnderstood { file, line, what, count: seen.undecided }
+    });
+    let (unknown, places) = (seen.unknown, places.resolved());
+    Ok(Judged { findings, coverage, unknown, undecided, damage, places, reaches })
 }
 
 /// What a trace says by itself of its launches: that stands behind them.
@@ -161,6 +173,7 @@ pub(crate) fn streams(arguments: &StreamsArgs) -> u8 {
         report.findings.extend(merge(&shown, judged.findings));
         report.coverage.add(judged.coverage);
         report.not_understood.extend(unknown_bytes(&shown, judged.unknown));
+        report.not_understood.extend(judged.undecided);
     }
     report.evidence.command = command_line();
     report.exit = i32::from(exit::code(&report, arguments.verdict.strict));
@@ -185,6 +198,46 @@ pub(crate) fn draw(bytes: &[u8], title: &str) -> Timeline {
     let mut drawing = Drawing::new(&conflicts, &places);
     each(&mut |record| drawing.take(record));
     drawing.finish(title)
+}
+
+/// What was asked for and is not known to be done, in lines: what stands before the rest, and how much that is. The
+/// trace may still be written. These kernels were seen to run.
+pub(crate) fn outstanding(bytes: &[u8], running: &[&str]) -> Vec<String> {
+    let (mut outstanding, mut places) = (Outstanding::default(), KnownPlaces::default());
+    let mut reach = NoReach;
+    let Ok(mut launches) = launches_of(bytes, &mut reach) else { return Vec::new() };
+    for record in Reader::new(bytes).into_iter().flatten().map_while(Result::ok) {
+        places.take(&record);
+        outstanding.take(&launches.expand(record));
+    }
+    let asked = outstanding.operations();
+    let (fronts, count) = outstanding.finish(&|symbol| running.contains(&base_name(symbol).as_str()));
+    if asked == 0 {
+        return Vec::new();
+    }
+    if count == 0 {
+        return vec![format!("the host knows all {asked} operations to be done that it has asked for")];
+    }
+    let lines = fronts.iter().map(|front| {
+        let name = match &front.name {
+            Name::Kernel(symbol) => format!("kernel `{}`", places.readable(symbol)),
+            other => other.to_string(),
+        };
+        let stream = match front.stream {
+            0 => "the default stream".to_owned(),
+            stream => format!("stream {stream}"),
+        };
+        let place = places.place(front.site).map(|it| format!(" ({}:{})", it.file, it.line));
+        let behind = match front.behind {
+            0 => String::new(),
+            1 => "; 1 operation behind it".to_owned(),
+            more => format!("; {more} operations behind it"),
+        };
+        format!("  {name} on {stream}{}{behind}", place.unwrap_or_default())
+    });
+    let first =
+        format!("of {asked} operations that the host has asked for it does not know {count} to be done:");
+    std::iter::once(first).chain(lines).collect()
 }
 
 /// What a report says of operations of which it stayed unknown what they touch.

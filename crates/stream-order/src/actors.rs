@@ -6,6 +6,7 @@ use rustc_hash::FxHashSet;
 use standstill_trace::{Site, StreamKind};
 
 use crate::conflict::{Actor, Name};
+use crate::history::Before;
 
 /// An actor and what is needed to judge it.
 #[derive(Debug)]
@@ -13,10 +14,15 @@ pub(crate) struct Known {
     pub(crate) actor: Actor,
     pub(crate) kind: Option<StreamKind>,
     pub(crate) host_function: bool,
+    /// An access of the host's own that was seen to happen.
+    pub(crate) seen: bool,
     /// A copy whose call has returned with its source in a staging buffer.
     pub(crate) staged: bool,
-    /// It may have to wait for the host.
-    pub(crate) may_wait_for_host: bool,
+    /// The records at which it began and ended, where that is known.
+    pub(crate) began: Option<u64>,
+    pub(crate) ended: Option<u64>,
+    /// What comes before it, where it may have to wait for the host.
+    pub(crate) waits_behind: Option<Before>,
     /// It comes behind a wait for a value of which it is not known what ends it.
     pub(crate) unanswered: bool,
 }
@@ -24,8 +30,17 @@ pub(crate) struct Known {
 impl Known {
     /// An actor of which nothing else is known.
     pub(crate) fn of(actor: Actor) -> Known {
-        let (host_function, staged, may_wait_for_host, unanswered) = (false, false, false, false);
-        Known { actor, kind: None, host_function, staged, may_wait_for_host, unanswered }
+        Known {
+            actor,
+            kind: None,
+            host_function: false,
+            seen: false,
+            staged: false,
+            began: None,
+            ended: None,
+            waits_behind: None,
+            unanswered: false,
+        }
     }
 }
 

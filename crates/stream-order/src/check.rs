@@ -11,30 +11,19 @@ use crate::actors::{Caller, Known, Names};
 use crate::clock::Strand;
 use crate::completion::{Completion, completion};
 use crate::conflict::{Actor, Certainty, Conflict, Deed, Name};
+use crate::coverage::Coverage;
 use crate::found::Found;
 use crate::history::{Before, Clash, History, Touch};
 use crate::log::{Log, Recorded, Waited};
+use crate::memory::{Freed, Memory};
 use crate::order::{Order, Placed};
 use crate::rules::{self, Pair};
-use crate::talk::Talk;
+use crate::talk::{Talk, Talker};
 
 /// The host's accesses are numbered from here, streams' operations below.
 const HOST: u64 = 1 << 63;
 /// Pieces of history, or actors, after which what is settled is forgotten.
 const SWEEP: usize = 1 << 12;
-
-/// What was analysed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Coverage {
-    /// Operations of streams.
-    pub operations: u64,
-    /// Operations of which it stayed unknown what they touch.
-    pub unknown: u64,
-    /// Accesses that were taken wider than they may be.
-    pub widened: u64,
-    /// Accesses of the host that were seen.
-    pub host_accesses: u64,
-}
 
 /// Something that happened to bytes, in the order of submission.
 #[derive(Debug)]
@@ -65,12 +54,7 @@ pub struct Check {
     log: Log,
     actors: FxHashMap<u64, Known>,
     kinds: FxHashMap<u64, StreamKind>,
-    /// Allocations that are no stream's, by first byte.
-    allocations: FxHashMap<u64, (u64, Allocation)>,
-    /// Contexts of those that are not of the first.
-    contexts: FxHashMap<u64, u32>,
-    /// Sizes of stream-ordered allocations, by first byte.
-    pooled: FxHashMap<u64, u64>,
+    memory: Memory,
     waiting: VecDeque<Event>,
     names: Names,
     /// Events that no record can name any more.
@@ -78,6 +62,8 @@ pub struct Check {
     /// Where graphs were launched whose nodes are still put in.
     launches: FxHashMap<Operation, Site>,
     found: Found,
+    /// Places of pairs of which nothing is known.
+    undecided: FxHashSet<(Site, Site)>,
     host_accesses: u64,
     /// Records so far.
     taken: u64,
@@ -94,15 +80,14 @@ impl Default for Check {
             log: Log::default(),
             actors: FxHashMap::default(),
             kinds: FxHashMap::from_iter([(0, StreamKind::Legacy)]),
-            allocations: FxHashMap::default(),
-            contexts: FxHashMap::default(),
-            pooled: FxHashMap::default(),
+            memory: Memory::default(),
             unanswered: Talk::default(),
             waiting: VecDeque::new(),
             names: Names::default(),
             destroyed: Vec::new(),
             launches: FxHashMap::default(),
             found: Found::default(),
+            undecided: FxHashSet::default(),
             host_accesses: 0,
             taken: 0,
             sweep_at: SWEEP,
@@ -123,7 +108,7 @@ impl Check {
             }
             Call::InContext { stream, context } => self.order.set_context(*stream, *context),
             Call::MemoryInContext { address, context } => {
-                self.contexts.insert(*address, *context);
+                self.memory.set_context(*address, *context);
             }
             Call::DestroyStream { stream } => {
                 self.order.destroy(*stream);
@@ -163,7 +148,7 @@ impl Check {
             }
             Call::Synchronise(target) => self.order.done(*target),
             Call::Allocate { address, bytes, kind } => {
-                self.allocations.insert(*address, (*bytes, *kind));
+                self.memory.allocate(*address, *bytes, *kind);
                 // Registering says something of memory that was there before.
                 if *kind != Allocation::Registered {
                     let range = *address..address.saturating_add(*bytes);
@@ -175,9 +160,22 @@ impl Check {
                 self.coverage.host_accesses += 1;
                 let placed = self.order.host_access();
                 let actor = self.host(caller, "the host");
+                if let Some(known) = self.actors.get_mut(&actor) {
+                    known.seen = true;
+                }
+                self.talk.see(caller.record, access, access.mode == Mode::Write);
                 self.push(actor, Some(placed), What::Touch(Some(vec![*access])));
             }
+            Call::AccessesUnseen => self.talk.not_seen(caller.record),
+            Call::Begin { operation } => {
+                if let Some(known) = self.actors.get_mut(operation) {
+                    known.began = Some(caller.record);
+                }
+            }
             Call::Reach { operation, accesses } => {
+                if let Some(known) = self.actors.get_mut(operation) {
+                    known.ended = Some(caller.record);
+                }
                 let waiting = self.waiting.iter_mut().find(|event| event.actor == *operation);
                 if let Some(Event { what: What::Touch(reach), .. }) = waiting {
                     *reach = Some(accesses.clone());
@@ -223,21 +221,14 @@ impl Check {
 
     /// Where an operation of a stream stands.
     fn place(&mut self, stream: u64, work: &Work) -> Placed {
-        match *work {
-            Work::WriteValue { address, value, fenced } => {
-                self.order.write_value(stream, address, value, fenced)
-            }
-            Work::WaitValue { address, value, until, bytes } => {
-                let is_met = |there| until.is_met(there, value, bytes);
-                let (placed, met) = self.order.wait_value(stream, address, &is_met);
-                if !met {
-                    // It waits for something that comes later, or that is not seen.
-                    self.unanswered.add(placed.strand, placed.index, &placed.before);
-                }
-                placed
-            }
-            _ => self.order.submit(stream),
+        let (placed, met) = self.order.place(stream, work);
+        if !met {
+            // It waits for something that comes later, or that is not seen.
+            let (strand, index, before) = (placed.strand, placed.index, (*placed.before).clone());
+            let (submitted, began, ended, by) = (0, None, None, None);
+            self.unanswered.add(Talker { strand, index, before, submitted, began, ended, by });
         }
+        placed
     }
 
     fn work(
@@ -264,13 +255,11 @@ impl Check {
             Work::Launch { .. } => (Name::Other("kernel"), What::Touch(Some(Vec::new()))),
             Work::HostFunction { accesses } => (Name::Other("host function"), What::Touch(accesses.clone())),
             Work::Allocate { address, bytes } => {
-                self.pooled.insert(*address, *bytes);
-                let range = *address..address.saturating_add(*bytes);
+                let range = self.memory.pool(*address, *bytes);
                 (Name::Other("allocation"), What::Deed(Deed::Begin, range))
             }
             Work::Free { address } => {
-                let bytes = self.pooled.remove(address).unwrap_or(1);
-                (Name::Other("free"), What::Deed(Deed::End, *address..address.saturating_add(bytes)))
+                (Name::Other("free"), What::Deed(Deed::End, self.memory.unpool(*address)))
             }
         };
         let graph = graph.and_then(|launch| Some((launch, *self.launches.get(&launch)?)));
@@ -308,15 +297,10 @@ impl Check {
     }
 
     fn free(&mut self, caller: Caller, address: u64) {
-        let (bytes, kind) = match self.pooled.remove(&address) {
-            Some(bytes) => (bytes, Allocation::Pool),
-            None => self.allocations.remove(&address).unwrap_or((0, Allocation::Device)),
-        };
-        let range = address..address.saturating_add(bytes);
+        let Freed { range, kind, context } = self.memory.free(address);
         match kind {
             // It waits for the whole device (CUDA C++ Programming Guide, «Stream Ordered Memory Allocator»).
             Allocation::Device | Allocation::Managed => {
-                let context = self.contexts.remove(&address);
                 self.order.done(context.map_or(Target::Device, Target::Context));
             }
             Allocation::Pinned | Allocation::Registered | Allocation::Pool => {
@@ -404,17 +388,24 @@ impl Check {
         (strand, index): (Strand, u64),
         before: Before,
     ) -> Before {
+        let Some(known) = self.actors.get_mut(&number) else { return before };
         if number >= HOST {
             let mut before = (*before).clone();
-            before.join(self.talk.told());
+            before.join(&self.talk.told(known.actor.record, known.seen));
             return Rc::new(before);
         }
-        let Some(known) = self.actors.get_mut(&number) else { return before };
         let talks = known.host_function || accesses.iter().any(|access| access.mode == Mode::Signal);
-        known.may_wait_for_host = talks || self.talk.may_hold_up(&before);
         known.unanswered = self.unanswered.may_hold_up(&before);
+        known.waits_behind = (talks || self.talk.may_hold_up(&before)).then(|| before.clone());
         if talks {
-            self.talk.add(strand, index, &before);
+            let (submitted, began, ended) = (known.actor.record, known.began, known.ended);
+            let signals = accesses.iter().filter(|access| access.mode == Mode::Signal).copied();
+            let signals: Vec<Access> = signals.collect();
+            let own = |access: &Access| self.memory.is_registered(access.address);
+            // What is not known to have ended was not seen to run.
+            let is_seen = !known.host_function && ended.is_some() && !signals.iter().any(own);
+            let (before, by) = ((*before).clone(), is_seen.then_some(signals));
+            self.talk.add(Talker { strand, index, before, submitted, began, ended, by });
         }
         before
     }
@@ -437,16 +428,32 @@ impl Check {
             return;
         }
         let sides = [&clash.earlier, &clash.later].map(|touch| (touch.deed, touch.exact));
-        let Some(certainty) = Certainty::of(sides) else { return };
+        let certainty = Certainty::of(sides);
+        let unknown = sides.iter().all(|(deed, exact)| *deed == Deed::May && *exact);
+        if certainty.is_none() && !unknown {
+            return;
+        }
         let (Some(earlier), Some(later)) =
             (self.actors.get(&clash.earlier.actor), self.actors.get(&clash.later.actor))
         else {
             return;
         };
         let host_accesses = later.actor.stream.is_none() && clash.later.deed != Deed::End;
-        if host_accesses && earlier.may_wait_for_host || earlier.unanswered || later.unanswered {
+        let place = (clash.earlier.strand, clash.earlier.index);
+        let bytes = clash.address..clash.address.saturating_add(clash.bytes);
+        let can_wait = |before| self.talk.can_wait(place, before, &bytes, later.actor.record);
+        let waits = host_accesses && earlier.waits_behind.as_deref().is_some_and(can_wait);
+        if waits || earlier.unanswered || later.unanswered {
             return;
         }
+        let Some(certainty) = certainty else {
+            let pair = (earlier.actor.site, later.actor.site);
+            if self.undecided.insert(pair) {
+                self.coverage.undecided += 1;
+                self.coverage.undecided_at.get_or_insert(pair.1);
+            }
+            return;
+        };
         let pair = Pair {
             clash,
             earlier: &earlier.actor,

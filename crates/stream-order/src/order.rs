@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use standstill_trace::{Operation, StreamKind, Target};
+use standstill_trace::{Operation, StreamKind, Target, Work};
 
 use crate::clock::{Clock, Strand};
 use crate::values::Values;
@@ -170,7 +170,7 @@ impl Order {
         strand
     }
 
-    fn place(&mut self, strand: Strand, before: Clock) -> Placed {
+    fn add(&mut self, strand: Strand, before: Clock) -> Placed {
         let tail = self.strands.get_mut(strand.0 as usize);
         let index = tail.map_or(0, |tail| {
             tail.count += 1;
@@ -182,7 +182,7 @@ impl Order {
     fn put(&mut self, stream: u64, before: Clock) -> Placed {
         let own = self.streams.get(&stream).and_then(|stream| stream.strand);
         let strand = own.unwrap_or_else(|| self.strand(&before, true));
-        let placed = self.place(strand, before);
+        let placed = self.add(strand, before);
         if let Some(stream) = self.streams.get_mut(&stream) {
             stream.strand = Some(strand);
             stream.clock = placed.end();
@@ -194,6 +194,19 @@ impl Order {
     pub(crate) fn submit(&mut self, stream: u64) -> Placed {
         let before = self.before(stream);
         self.put(stream, before)
+    }
+
+    /// An operation of a stream by what it does; gives whether what it waits for is known, if it waits for a value.
+    pub(crate) fn place(&mut self, stream: u64, work: &Work) -> (Placed, bool) {
+        match *work {
+            Work::WriteValue { address, value, fenced } => {
+                (self.write_value(stream, address, value, fenced), true)
+            }
+            Work::WaitValue { address, value, until, bytes } => {
+                self.wait_value(stream, address, &|there| until.is_met(there, value, bytes))
+            }
+            _ => (self.submit(stream), true),
+        }
     }
 
     /// What stands before all nodes of a graph's launch: launches of one executable graph do not overlap (CUDA
@@ -213,7 +226,7 @@ impl Order {
     pub(crate) fn node(&mut self, operation: Operation, launch: Operation, after: &[Operation]) -> Placed {
         let before = self.behind(launch, after);
         let strand = self.strand(&before, false);
-        let placed = self.place(strand, before);
+        let placed = self.add(strand, before);
         if let Some(launch) = self.launches.get_mut(&launch) {
             launch.nodes.insert(operation, placed.end());
         }
@@ -334,7 +347,7 @@ impl Order {
 
     /// An access of the host itself.
     pub(crate) fn host_access(&mut self) -> Placed {
-        let placed = self.place(Strand::HOST, self.host.clone());
+        let placed = self.add(Strand::HOST, self.host.clone());
         self.host.set(Strand::HOST, placed.index);
         placed
     }

@@ -4,45 +4,145 @@
 //!
 //! In which order that happens is not in the calls. So nothing is concluded across them: the host may know all that
 //! comes before such an operation, and such an operation may wait for the host.
+//!
+//! But a kernel and the host can speak only by memory that both reach, whose accesses by the host are seen: where the host
+//! has looked at none of it since the kernel was put in, it was told nothing, and where it has written none of it, nothing
+//! waited for it. And what has not begun has told nothing, nor does what has ended wait.
 
-use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use standstill_trace::Access;
 
 use crate::clock::{Clock, Strand};
+
+/// Bytes of a page: of the accesses to one only the first is seen.
+const PAGE: u64 = 4096;
+/// Accesses of the host that are kept.
+const KEPT: usize = 1 << 14;
+
+/// An operation that can order the host.
+#[derive(Debug)]
+pub(crate) struct Talker {
+    pub(crate) strand: Strand,
+    pub(crate) index: u64,
+    /// What comes before it.
+    pub(crate) before: Clock,
+    /// The records at which it was put in, began and ended, the latter where they are known.
+    pub(crate) submitted: u64,
+    pub(crate) began: Option<u64>,
+    pub(crate) ended: Option<u64>,
+    /// The memory by which it speaks; `None` where accesses of the host to it are not all seen.
+    pub(crate) by: Option<Vec<Access>>,
+}
+
+fn overlap(access: &Access, bytes: &Range<u64>) -> bool {
+    access.address < bytes.end && bytes.start < access.address.saturating_add(access.width)
+}
 
 /// What such operations may have said.
 #[derive(Debug, Default)]
 pub(crate) struct Talk {
-    /// What the host may have been told to be done.
+    /// What the host may have been told to be done by those that are forgotten.
     told: Clock,
-    /// In each strand the first operation that may still wait for the host.
-    waiting: FxHashMap<Strand, u64>,
+    talkers: Vec<Talker>,
+    /// Accesses of the host: the record, the bytes, whether they were written.
+    seen: VecDeque<(u64, Range<u64>, bool)>,
+    /// Before this record not all were seen.
+    unseen: u64,
 }
 
 impl Talk {
     /// Takes an operation that can order the host.
-    pub(crate) fn add(&mut self, strand: Strand, index: u64, before: &Clock) {
-        self.told.join(before);
-        self.told.set(strand, index.max(self.told.get(strand)));
-        self.waiting.entry(strand).or_insert(index);
+    pub(crate) fn add(&mut self, mut talker: Talker) {
+        if talker.submitted < self.unseen {
+            talker.by = None;
+        }
+        self.talkers.push(talker);
     }
 
-    /// What an access of the host may come behind, besides what the calls say.
-    pub(crate) fn told(&self) -> &Clock {
-        &self.told
+    /// The host has accessed these bytes.
+    pub(crate) fn see(&mut self, record: u64, access: &Access, write: bool) {
+        if self.seen.len() == KEPT {
+            self.not_seen(record);
+        }
+        let end = access.address.saturating_add(access.width);
+        self.seen.push_back((record, access.address / PAGE * PAGE..end.next_multiple_of(PAGE), write));
     }
 
-    /// Whether an operation with this before it may wait for the host.
+    /// Accesses of the host before this record were not all seen.
+    pub(crate) fn not_seen(&mut self, record: u64) {
+        self.unseen = record;
+        self.seen.clear();
+        self.talkers.iter_mut().for_each(|talker| talker.by = None);
+    }
+
+    /// What an access of the host at this record may come behind, besides what the calls say. `seen`: it is one of those
+    /// that are all seen.
+    pub(crate) fn told(&self, record: u64, seen: bool) -> Clock {
+        let mut told = self.told.clone();
+        for talker in self.talkers.iter().filter(|talker| !seen || self.tells(talker, record)) {
+            told.join(&talker.before);
+            told.set(talker.strand, talker.index.max(told.get(talker.strand)));
+        }
+        told
+    }
+
+    fn tells(&self, talker: &Talker, record: u64) -> bool {
+        match &talker.by {
+            Some(by) => self.meets(by, talker.submitted..record, false),
+            None => talker.began.is_none_or(|began| began < record),
+        }
+    }
+
+    /// Whether the host has accessed a page of these bytes between two records.
+    fn meets(&self, bytes: &[Access], between: Range<u64>, only_writes: bool) -> bool {
+        let at = self.seen.partition_point(|(record, ..)| *record <= between.start);
+        let seen = self.seen.range(at..).take_while(|(record, ..)| *record < between.end);
+        let mut seen = seen.filter(|(.., write)| *write || !only_writes);
+        seen.any(|(_, pages, _)| bytes.iter().any(|access| overlap(access, pages)))
+    }
+
+    /// Whether something that stands there, or comes behind what stands there, can have waited for what the host did to
+    /// these bytes at this record, or speaks by these bytes.
+    pub(crate) fn can_wait(
+        &self,
+        (strand, index): (Strand, u64),
+        before: &Clock,
+        bytes: &Range<u64>,
+        record: u64,
+    ) -> bool {
+        self.talkers.iter().any(|talker| {
+            let is_it = (talker.strand, talker.index) == (strand, index);
+            let speaks = |by: &Vec<Access>| is_it && by.iter().any(|access| overlap(access, bytes));
+            (is_it || before.get(talker.strand) >= talker.index)
+                && match (talker.ended, &talker.by) {
+                    (None, _) => true,
+                    (Some(ended), None) => record < ended,
+                    (Some(ended), Some(by)) => speaks(by) || self.meets(by, record..ended, true),
+                }
+        })
+    }
+
+    /// Whether there is any before this.
     pub(crate) fn may_hold_up(&self, before: &Clock) -> bool {
-        self.waiting.iter().any(|(strand, index)| before.get(*strand) >= *index)
+        self.talkers.iter().any(|talker| before.get(talker.strand) >= talker.index)
     }
 
     /// Forgets operations that the host knows to be done.
     pub(crate) fn retire(&mut self, settled: &Clock) {
-        if self.waiting.is_empty() {
-            return;
+        let told = &mut self.told;
+        self.talkers.retain(|talker| {
+            let done = settled.get(talker.strand) >= talker.index;
+            if done {
+                told.join(&talker.before);
+                told.set(talker.strand, talker.index.max(told.get(talker.strand)));
+            }
+            !done
+        });
+        if self.talkers.is_empty() {
+            self.seen.clear();
         }
-        let told = &self.told;
-        self.waiting.retain(|strand, _| settled.get(*strand) < told.get(*strand));
     }
 }
 
@@ -104,6 +204,62 @@ mod tests {
             vec![before, host(Mode::Read, BUFFER), kernel(2, &[(Mode::Signal, FLAG)])],
             &[Rule::HostReadBeforeSync],
         );
+    }
+
+    #[test]
+    fn what_has_not_begun_has_told_nothing_and_what_has_ended_waits_for_nobody() {
+        let function = Call::Submit { operation: 2, stream: 1, work: Work::HostFunction { accesses: None } };
+        let (begins, ends) = (Call::Begin { operation: 2 }, Call::Reach { operation: 2, accesses: vec![] });
+        let before = kernel(1, &[(Mode::Write, BUFFER)]);
+        let behind = kernel(3, &[(Mode::Write, BUFFER)]);
+        let reads = host(Mode::Read, BUFFER);
+        let early = Rule::HostReadBeforeSync;
+        let order = |calls: &[&Call], expected: &[Rule]| {
+            check(calls.iter().map(|call| (*call).clone()).collect(), expected);
+        };
+        order(&[&before, &function, &reads, &begins, &ends], &[early]);
+        order(&[&before, &function, &begins, &reads, &ends], &[]);
+        order(&[&before, &function, &begins, &ends, &reads], &[]);
+        // What comes behind it may have waited for the host as long as it ran.
+        order(&[&function, &behind, &reads, &begins, &ends], &[]);
+        order(&[&function, &behind, &begins, &reads, &ends], &[]);
+        order(&[&function, &behind, &begins, &ends, &reads], &[early]);
+    }
+
+    #[test]
+    fn who_has_not_looked_was_told_nothing_and_who_has_not_spoken_held_nothing_up() {
+        let runs = |operation| {
+            let work = Work::Kernel { name: "k".to_owned(), accesses: None };
+            Call::Submit { operation, stream: 1, work }
+        };
+        let (buffer, far) = (0x10_000, 0x20_000);
+        let ends = |operation, accesses: &[(Mode, u64)]| {
+            let accesses = accesses.iter().map(|(mode, at)| Access::bytes(*mode, *at, 4)).collect();
+            Call::Reach { operation, accesses }
+        };
+        let (tells, behind) = (runs(1), runs(2));
+        let told = ends(1, &[(Mode::Write, buffer), (Mode::Write, FLAG), (Mode::Signal, FLAG)]);
+        let wrote = ends(2, &[(Mode::Write, far)]);
+        let (looks, speaks) = (host(Mode::Read, FLAG), host(Mode::Write, FLAG));
+        let order = |calls: &[&Call], expected: &[Rule]| {
+            check(calls.iter().map(|call| (*call).clone()).collect(), expected);
+        };
+        let early = Rule::HostReadBeforeSync;
+        let reads = |at| host(Mode::Read, at);
+        order(&[&tells, &reads(buffer), &told], &[early]);
+        order(&[&tells, &looks, &reads(buffer), &told], &[]);
+        // Whoever looked before does not know of it.
+        order(&[&looks, &tells, &reads(buffer), &told], &[early]);
+        order(&[&tells, &reads(buffer), &looks, &told], &[early]);
+        // It may have waited for the host.
+        order(&[&tells, &reads(buffer), &speaks, &told], &[]);
+        order(&[&tells, &reads(buffer), &told, &speaks], &[early]);
+        // What comes behind it as well.
+        order(&[&tells, &behind, &reads(far), &speaks, &told, &wrote], &[]);
+        order(&[&tells, &behind, &reads(far), &told, &wrote], &[early]);
+        order(&[&tells, &behind, &looks, &reads(far), &told, &wrote], &[early]);
+        // Not all was seen.
+        order(&[&tells, &reads(buffer), &Call::AccessesUnseen, &told], &[]);
     }
 
     #[test]

@@ -216,6 +216,13 @@ pub enum Call {
         /// The context's number.
         context: u32,
     },
+    /// Accesses of the host came so densely that some were not seen.
+    AccessesUnseen,
+    /// A function of the host begins. When it has ended [`Call::Reach`] tells what it touched.
+    Begin {
+        /// The operation.
+        operation: Operation,
+    },
     /// Calls at this site are made by threads of PyTorch for the backward pass that stands there.
     ForBackward {
         /// The site.

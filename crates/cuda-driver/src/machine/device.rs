@@ -328,6 +328,7 @@ impl Machine {
             if self.known.is_some() {
                 standstill_host_access::rearm();
             }
+            self.note_at(CallSite::default(), || Call::Begin { operation: id.0 });
             #[allow(unsafe_code, reason = "host functions are called by their address")]
             // SAFETY: the program handed the function over to be called with this argument.
             unsafe {

@@ -21,6 +21,14 @@ pub(crate) struct HostReport {
 }
 
 impl HostReport {
+    /// What the host has asked for and does not know to be done, in lines.
+    pub(crate) fn outstanding(&mut self, lines: &[String]) {
+        for line in lines {
+            let _ = writeln!(self.text, "  {line}");
+        }
+        self.json["outstanding"] = lines.iter().map(|line| line.trim_start()).collect::<Vec<_>>().into();
+    }
+
     /// The explanation is there, so long after the limit.
     pub(crate) fn explained(&mut self, after: Duration) {
         self.explained_after = after;

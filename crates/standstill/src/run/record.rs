@@ -8,13 +8,13 @@ use std::process::Command;
 use standstill_cuda_driver::journal::FOLDER;
 use standstill_cuda_driver::recorder::{RECORD, SUFFIX};
 use standstill_cuda_driver::{Image, reach};
-use standstill_findings::{Coverage, Finding};
+use standstill_findings::{Coverage, Finding, NotUnderstood};
 use standstill_stream_order::{Extents, Reach, Reached};
 use standstill_trace::LaunchShape;
 use tempfile::TempDir;
 
 use super::software::library;
-use crate::streams::{judge_with, with_places_of};
+use crate::streams::{judge_with, outstanding, with_places_of};
 
 /// The library's file.
 const FILE: &str = "libstandstill_cuda_record.so";
@@ -79,19 +79,30 @@ impl Recording {
     pub(super) fn read(&self, code: &[Vec<u8>]) -> Recorded {
         let mut recorded = Recorded::default();
         let mut reach = ByCode { images: images(code) };
-        let files = std::fs::read_dir(self.journal.path()).into_iter().flatten().flatten();
-        let files = files.map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with(SUFFIX));
-        let mut files: Vec<PathBuf> = files.collect();
-        files.sort();
-        for bytes in files.iter().filter_map(|path| std::fs::read(path).ok()) {
+        for bytes in self.traces() {
             if let Ok(judged) = judge_with(&bytes, &mut reach) {
                 recorded.traces.push(with_places_of(bytes, &judged));
                 recorded.findings.extend(judged.findings);
                 recorded.coverage.add(judged.coverage);
                 recorded.unknown += judged.unknown;
+                recorded.undecided.extend(judged.undecided);
             }
         }
         recorded
+    }
+
+    /// What the program's processes have asked for so far and do not know to be done, in lines. These kernels were seen to
+    /// run.
+    pub(super) fn outstanding(&self, running: &[&str]) -> Vec<String> {
+        self.traces().flat_map(|bytes| outstanding(&bytes, running)).collect()
+    }
+
+    fn traces(&self) -> impl Iterator<Item = Vec<u8>> {
+        let files = std::fs::read_dir(self.journal.path()).into_iter().flatten().flatten();
+        let files = files.map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with(SUFFIX));
+        let mut files: Vec<PathBuf> = files.collect();
+        files.sort();
+        files.into_iter().filter_map(|path| std::fs::read(path).ok())
     }
 }
 
@@ -102,6 +113,8 @@ pub(super) struct Recorded {
     pub(super) coverage: Coverage,
     /// Operations of which it stayed unknown what they touch.
     pub(super) unknown: u64,
+    /// Pairs of launches that share a pointer without order.
+    pub(super) undecided: Vec<NotUnderstood>,
     /// The traces, which can be read without the program.
     pub(super) traces: Vec<Vec<u8>>,
 }

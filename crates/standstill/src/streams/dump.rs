@@ -30,6 +30,8 @@ fn call(call: &Call) -> Option<String> {
         Call::MemoryInContext { address, context } => {
             format!("memory at {address:#x} is of context {context}")
         }
+        Call::AccessesUnseen => "accesses of the host were not seen".to_owned(),
+        Call::Begin { operation } => format!("{operation} begins"),
         Call::ForBackward { site } => format!("site {site} is of the backward pass that stands there"),
         Call::DestroyStream { stream } => format!("destroy stream {stream}"),
         Call::Submit { operation, stream, work: what } => {
