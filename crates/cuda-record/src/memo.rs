@@ -11,7 +11,7 @@ use crate::thread::Thread;
 /// Kernels whose parameters are at hand.
 const KERNELS: usize = 256;
 /// Launches that are known again, in sets.
-const SETS: usize = 2048;
+const SETS: usize = 8192;
 const WAYS: usize = 2;
 /// Parameters of a kernel that is at hand, at most.
 const PARAMETERS: usize = 22;
