@@ -200,6 +200,7 @@ impl Grid {
 
     /// Threads that can run, for a chosen interleaving.
     fn choices(&self) -> (Vec<Choice>, Vec<(usize, usize, usize)>) {
+        let files = &self.shared.module.program().module().files;
         let mut choices = Vec::new();
         let mut places = Vec::new();
         for (block, slot) in
@@ -210,14 +211,13 @@ impl Grid {
                     warp.flow.groups.iter().zip(0..).filter(|(group, _)| group.state.is_ready())
                 {
                     let code = warp.flow.frames.get(group.frame as usize).map(|frame| &frame.code.0);
-                    let function = code.map_or(0, |code| code.function.id.0);
                     // A join is passed with the operation behind it.
                     let op = code.and_then(|code| code.ops.get(group.pc as usize));
                     let next = group.pc + u32::from(op.is_some_and(|op| op.kind == Kind::Join));
                     choices.push(Choice {
                         block: block.place.index,
                         thread: warp.place.first_thread + group.mask.trailing_zeros(),
-                        line: self.place(function, next).line,
+                        line: code.map_or(0, |code| crate::place::line(files, code, next)),
                         offset: code.map_or(0, |code| crate::place::location(code, next).1),
                         visible: code.is_some_and(|code| crate::place::is_visible(code, next)),
                     });

@@ -27,6 +27,12 @@ pub(crate) fn place(grid: &GridShared, function: u32, position: u32) -> Place {
     }
 }
 
+/// The line of an operation in the user's source; 0 when unknown.
+pub(crate) fn line(files: &[String], code: &Code, position: u32) -> u32 {
+    let (chain, own) = chain(&code.function, files, location(code, position).0);
+    chain.get(own).map_or(0, |location| location.line)
+}
+
 /// A location with the calls through which it came there, and the index of the one to show: code from the inside of a
 /// toolkit's header is shown at the line of the user's that called it.
 pub(crate) fn chain(function: &Function, files: &[String], location: Location) -> (Vec<Location>, usize) {

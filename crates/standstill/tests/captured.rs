@@ -183,6 +183,7 @@ fn launches_that_do_not_come_are_told_of() {
     check(&["--entry", "third"], &["before a launch of third; it made 4 launches, of first, second."]);
     check(&["--entry", "fourth"], &["no kernel is named fourth; there are first"]);
     check(&["--", "this"], &["this is too much", "ended with exit code 7 and made no CUDA call"]);
+    check(&["--no-run", "--launch", "2", "--entry", "first"], &["--launch counts the launches of a program"]);
     check(&["--no-run"], &["name one of its kernels with --entry: "]);
     check(&["--no-run", "--entry", "first", "--", "this"], &["it is not run, so that it has no arguments"]);
     let nothing = place.run(&["explore", "--", "/bin/true"]).exits(2);

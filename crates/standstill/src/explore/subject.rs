@@ -48,7 +48,11 @@ impl Subject {
     /// Reads the input, or runs it up to the launch. What is wrong, and what was read, stands in the report.
     pub(super) fn find(arguments: &ExploreArgs, report: &mut Report) -> Option<Subject> {
         let found = match command(arguments) {
-            Ok(Some(command)) => Subject::captured(&command, arguments, report),
+            Ok(Some(command)) => Subject::captured(&command, arguments, report).map_err(|message| {
+                let hint =
+                    arguments.file.as_ref().map(|_| " (--no-run explores a kernel without the program)");
+                format!("{message}{}", hint.unwrap_or_default())
+            }),
             Ok(None) => return Subject::read(arguments.file.as_deref()?, arguments, report),
             Err(message) => Err(message),
         };
@@ -216,6 +220,9 @@ fn command(arguments: &ExploreArgs) -> Result<Option<Vec<OsString>>, String> {
         return Ok(Some(std::iter::once(file.clone().into_os_string()).chain(program).collect()));
     }
     match arguments.program.is_empty() {
+        true if arguments.launch > 1 => {
+            Err("--launch counts the launches of a program, and none is run: the file has no `main`".to_owned())
+        }
         true => Ok(None),
         false => Err("it is not run, so that it has no arguments: behind -- stands a program, or what a source with a \
                       `main` gets"

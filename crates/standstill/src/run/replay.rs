@@ -27,7 +27,7 @@ use follow::{Followed, Follower};
 /// Instructions between two looks at whether the launch has ended.
 const BUDGET: u64 = 1_000_000;
 /// So often behind the schedule, before a launch that neither ends nor stands still is left alone.
-const MOST_LOOKS: u32 = 500;
+const MOST_LOOKS: u32 = 100;
 
 /// Replays the schedule; gives the exit code.
 pub(super) fn replay(path: &Path, arguments: &RunArgs) -> u8 {

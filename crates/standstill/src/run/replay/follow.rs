@@ -7,8 +7,8 @@ use standstill_device_sim::{Choice, Device, Interleaving};
 
 use super::file::{SavedStep, ScheduleFile};
 
-/// Operations that one thread may make between two accesses of the schedule.
-const MOST_BETWEEN: u64 = 50_000_000;
+/// Operations of all threads between two accesses of the schedule.
+const MOST_BETWEEN: u64 = 500_000;
 
 /// How far the schedule was followed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
