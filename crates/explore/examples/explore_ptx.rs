@@ -31,7 +31,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let list: Result<Vec<Argument>, _> = rest.iter().map(argument).collect();
     launch.set_arguments(&function, &list?)?;
     let expect = (expected != "-").then(|| Expectation::parse(expected, &launch)).transpose()?;
-    let schedulers = std::env::var_os("SCHEDULERS").map(|_| Limits { states: 2_000_000, bytes: 1 << 30 });
+    let schedulers = std::env::var_os("SCHEDULERS").map(|_| Limits {
+        states: 2_000_000,
+        bytes: 1 << 30,
+        ..Limits::default()
+    });
     let reductions =
         if std::env::var_os("NO_REDUCTIONS").is_some() { Reductions::NONE } else { Reductions::default() };
     let begun = std::time::Instant::now();

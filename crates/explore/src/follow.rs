@@ -195,6 +195,30 @@ impl Follower {
         }
     }
 
+    /// What [`Follower::after`] gives, where it was asked before.
+    pub(crate) fn known_after(&self, now: u32, thread: u8, effect: u32) -> Option<(u32, u32)> {
+        match self {
+            Follower::Orders(orders) => orders.known_after(now, thread, effect),
+            Follower::Histories(histories) => histories.known_after(now, thread, effect),
+        }
+    }
+
+    /// What [`Follower::forget`] gives, where it was asked before.
+    pub(crate) fn known_to_forget(&self, now: u32, live: impl Iterator<Item = usize>) -> Option<u32> {
+        match self {
+            Follower::Orders(orders) => orders.known_to_forget(now, live),
+            Follower::Histories(_) => Some(now),
+        }
+    }
+
+    /// How many different ones there are.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Follower::Orders(orders) => orders.len(),
+            Follower::Histories(histories) => histories.len(),
+        }
+    }
+
     pub(crate) fn shown(&self, number: u32) -> Option<Shown> {
         match self {
             Follower::Orders(orders) => orders.shown(number),

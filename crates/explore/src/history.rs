@@ -173,6 +173,20 @@ impl Histories {
         self.shown.get(number).map(|shown| **shown)
     }
 
+    /// What [`Histories::after`] gives, where it was asked before.
+    pub(crate) fn known_after(&self, history: u32, thread: u8, effect: u32) -> Option<(u32, u32)> {
+        if effect == 0 {
+            Some((history, NO_FAULT))
+        } else {
+            self.after.get(&(history, thread, effect)).copied()
+        }
+    }
+
+    /// Histories that were met.
+    pub(crate) fn len(&self) -> usize {
+        self.histories.len()
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.histories.len() * 256 + self.after.capacity() * 24
     }

@@ -6,6 +6,7 @@
 
 mod access;
 mod asked;
+mod batch;
 mod capture;
 mod check;
 mod code;
@@ -15,6 +16,7 @@ mod findings;
 mod follow;
 mod graph;
 mod history;
+mod hopeless;
 mod host;
 mod intern;
 mod interpret;
@@ -29,6 +31,7 @@ mod operations;
 mod order;
 mod progress;
 mod reductions;
+mod rows;
 mod schedule;
 mod search;
 mod system;

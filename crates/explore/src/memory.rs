@@ -223,6 +223,11 @@ impl Memory {
         self.contents.get(number).map_or(Vec::new(), |contents| contents.to_vec())
     }
 
+    /// Contents that memory was seen with.
+    pub(crate) fn len(&self) -> usize {
+        self.contents.len()
+    }
+
     /// Bytes that the contents take.
     pub(crate) fn bytes(&self) -> usize {
         self.contents.len() * (self.places.len() * 8 + 48)

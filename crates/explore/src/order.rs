@@ -109,6 +109,25 @@ impl Orders {
         matches!(&self.looks, Looks::Updates(roles) if self.places.len() == roles.len())
     }
 
+    /// What [`Orders::after`] gives, where it was asked before.
+    pub(crate) fn known_after(&self, order: u32, thread: u8, effect: u32) -> Option<(u32, u32)> {
+        if effect == 0 { Some((order, NOTHING)) } else { self.after.get(&(order, thread, effect)).copied() }
+    }
+
+    /// What [`Orders::forget`] gives, where it was asked before.
+    pub(crate) fn known_to_forget(&self, order: u32, live: impl Iterator<Item = usize>) -> Option<u32> {
+        if order == 0 {
+            return Some(0);
+        }
+        let now = live.fold(Knowers::NONE, |bits, thread| bits | part(Part::Now, thread));
+        self.kept.get(&(order, now)).copied()
+    }
+
+    /// Orders that were met.
+    pub(crate) fn len(&self) -> usize {
+        self.marks.len()
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.marks.len() * 256 + self.after.capacity() * 24
     }

@@ -188,8 +188,9 @@ impl ProgressGraph {
         whole.fill(&mut system, graph)?;
         whole.connect();
         if !calls.is_empty() {
-            whole.calls =
-                (0..graph.len()).map(|id| calls_in(&mut system, graph.state(id as StateId), calls)).collect();
+            whole.calls = (0..graph.len())
+                .map(|id| calls_in(&mut system, &graph.state(id as StateId), calls))
+                .collect();
         }
         Ok(whole)
     }
@@ -222,7 +223,7 @@ impl ProgressGraph {
     fn fill(&mut self, system: &mut System<'_>, graph: &Graph) -> Result<(), ProgressError> {
         let mut after = Vec::new();
         for id in 0..graph.len() {
-            let state = graph.state(id as StateId);
+            let state = &graph.state(id as StateId)[..];
             let mut stage = Stage::default();
             for (&local, thread) in state.iter().take(self.threads).zip(0..) {
                 let Some(known) = system.local(local) else { continue };

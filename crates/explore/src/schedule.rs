@@ -12,7 +12,6 @@ use crate::interpret::Seen;
 use crate::launch::plain_name;
 use crate::layout::Word;
 use crate::memory::Wrong;
-use crate::search::successors;
 use crate::system::{Next, System};
 use crate::thread::{Local, Status};
 use crate::track::{Move, Way};
@@ -456,31 +455,5 @@ pub(crate) fn show(value: u64, ty: Type) -> String {
         Type::F32 => f32::from_bits(value as u32).to_string(),
         Type::F64 => f64::from_bits(value).to_string(),
         _ => signed(value, ty.bits()).to_string(),
-    }
-}
-
-/// The first state, in the order of the search, from which no execution ends.
-pub(crate) fn hopeless(system: &mut System<'_>, graph: &Graph, is_end: &[bool]) -> Option<StateId> {
-    let count = graph.len();
-    let mut ends = is_end.to_vec();
-    ends.resize(count, false);
-    let mut after = Vec::new();
-    let mut left: Vec<StateId> =
-        (0..count as StateId).rev().filter(|&id| ends.get(id as usize) == Some(&false)).collect();
-    loop {
-        let before = left.len();
-        left.retain(|&id| {
-            let mut found = false;
-            successors(system, graph.state(id), &mut after, |_, next, _| {
-                found |= graph.find(next).is_none_or(|to| ends.get(to as usize) == Some(&true));
-            });
-            if let Some(slot) = ends.get_mut(id as usize).filter(|_| found) {
-                *slot = true;
-            }
-            !found
-        });
-        if left.len() == before || left.is_empty() {
-            return left.last().copied();
-        }
     }
 }

@@ -2,8 +2,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::batch::{Batch, Part};
 use crate::graph::{Graph, NONE, StateId};
-use crate::system::{Next, System};
+use crate::system::{Found, Next, System};
 use crate::thread::Status;
 
 /// How far a search may go.
@@ -13,11 +14,27 @@ pub struct Limits {
     pub states: usize,
     /// Bytes that states and what belongs to them take.
     pub bytes: usize,
+    /// Threads that search; 0 for one on each core. What is found does not depend on it.
+    pub workers: usize,
+}
+
+impl Limits {
+    fn workers(&self) -> usize {
+        match self.workers {
+            0 => cores(),
+            some => some,
+        }
+    }
+}
+
+/// Cores that this process may use.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { states: 200_000_000, bytes: 4 << 30 }
+        Limits { states: 200_000_000, bytes: 4 << 30, workers: 0 }
     }
 }
 
@@ -103,8 +120,10 @@ pub(crate) fn search(
     }
 }
 
-/// States between two reports of progress.
-const REPORT: usize = 1 << 14;
+/// States that are looked at before what comes after them is put into the graph.
+pub(crate) const CHUNK: usize = 1 << 14;
+/// States that are worth a thread of their own.
+const WORTH_A_THREAD: usize = 1 << 8;
 
 fn attempt(
     system: &mut System<'_>,
@@ -112,8 +131,9 @@ fn attempt(
     holds: &mut impl FnMut(&System<'_>, u32) -> bool,
     observer: &mut dyn Observer,
 ) -> Search {
+    let first = system.initial();
     let mut search = Search {
-        graph: Graph::new(system.width()),
+        graph: Graph::new(system.columns()),
         wrong: Vec::new(),
         transitions: 0,
         ends: Vec::new(),
@@ -122,70 +142,149 @@ fn attempt(
         limit: None,
     };
     let mut races: FxHashSet<u32> = FxHashSet::default();
-    let first = system.initial();
-    search.graph.insert(&first, NONE);
+    let mut start = Part::new(search.graph.columns());
+    start.push(search.graph.columns(), &first, NONE);
+    search.graph.insert(&Batch { parts: vec![start] });
     if let Some(number) = system.race.take() {
         races.insert(number);
         search.wrong.push((Wrong::Race { number, thread: usize::MAX }, 0));
     }
     let mut judged: FxHashMap<u32, bool> = FxHashMap::default();
-    let (mut state, mut after) = (Vec::new(), Vec::new());
-    let mut at: StateId = 0;
-    while (at as usize) < search.graph.len() && !system.is_broken() && !system.has_all() {
-        state.clear();
-        state.extend_from_slice(search.graph.state(at));
-        let (mut steps, mut stopped) = (0, None);
-        for &local in state.get(..system.threads()).unwrap_or(&[]) {
-            if system.next(local) == Next::Stopped {
-                stopped = Some(local);
-            }
+    let most = limits.states.min(Graph::MOST);
+    let mut at = 0;
+    while at < search.graph.len() && !system.is_broken() && !system.has_all() {
+        let end = search.graph.len().min(at + CHUNK);
+        let batch = expand(system, &search.graph, at as StateId..end as StateId, limits.workers());
+        if system.is_broken() {
+            break;
         }
-        if let Some(local) = stopped {
-            search.ends.push(at);
-            note(&mut search.wrong, Wrong::Stopped(local), at);
-        } else {
-            let Search { graph, transitions, goes_back, wrong, .. } = &mut search;
-            successors(system, &state, &mut after, |thread, next, race| {
-                if let Some(number) = race.filter(|&number| races.insert(number)) {
-                    wrong.push((Wrong::Race { number, thread }, at));
+        for part in &batch.parts {
+            search.transitions += part.len() as u64;
+            for &(state, thread, number) in &part.shown {
+                if races.insert(number) {
+                    search.wrong.push((Wrong::Race { number, thread }, state));
                 }
-                steps += 1;
-                *transitions += 1;
-                *goes_back |= graph.insert(next, at).0 <= at;
-            });
-            if steps == 0 {
-                let over = |&local: &u32| {
-                    matches!(system.local(local).map(|local| local.status), Some(Status::Ended) | None)
+            }
+            for &(state, stopped) in &part.quiet {
+                let kind = match stopped {
+                    Some(local) => Some(Wrong::Stopped(local)),
+                    None => judge(system, &search.graph.state(state), &mut judged, holds),
                 };
-                if state.iter().take(system.threads()).all(over) {
-                    search.ends.push(at);
-                    let memory = state.last().copied().unwrap_or(0);
-                    let right = *judged.entry(memory).or_insert_with(|| holds(system, memory));
-                    if !right {
-                        note(&mut search.wrong, Wrong::Expectation, at);
-                    }
-                } else {
-                    note(&mut search.wrong, Wrong::Deadlock, at);
+                if kind != Some(Wrong::Deadlock) {
+                    search.ends.push(state);
                 }
+                kind.into_iter().for_each(|kind| note(&mut search.wrong, kind, state));
             }
         }
-        at += 1;
-        if (at as usize).is_multiple_of(REPORT) {
-            observer.progress(search.graph.len(), search.graph.len() - at as usize);
-            let bytes = search.graph.bytes() + system.bytes();
-            if bytes > limits.bytes {
-                search.limit = Some(Limit::Bytes(limits.bytes));
-                break;
-            }
+        let columns = system.columns();
+        if columns != *search.graph.columns() {
+            search.graph.widen(columns);
         }
-        if search.graph.len() > limits.states {
-            search.limit = Some(Limit::States(limits.states));
+        search.goes_back |= search.graph.insert(&batch);
+        at = end;
+        observer.progress(search.graph.len(), search.graph.len() - at);
+        if search.graph.bytes() + system.bytes() > limits.bytes {
+            search.limit = Some(Limit::Bytes(limits.bytes));
+            break;
+        }
+        if search.graph.len() > most {
+            search.limit = Some(Limit::States(most));
             break;
         }
     }
     search.results = judged.into_keys().collect();
     search.results.sort_unstable();
     search
+}
+
+/// What is wrong with a state in which nobody can take a step and nobody stopped the launch.
+fn judge(
+    system: &System<'_>,
+    state: &[u32],
+    judged: &mut FxHashMap<u32, bool>,
+    holds: &mut impl FnMut(&System<'_>, u32) -> bool,
+) -> Option<Wrong> {
+    let over =
+        |&local: &u32| matches!(system.local(local).map(|local| local.status), Some(Status::Ended) | None);
+    if !state.iter().take(system.threads()).all(over) {
+        return Some(Wrong::Deadlock);
+    }
+    let memory = state.last().copied().unwrap_or(0);
+    let right = *judged.entry(memory).or_insert_with(|| holds(system, memory));
+    (!right).then_some(Wrong::Expectation)
+}
+
+/// The states that follow those of a range. Steps that are known already are looked up by all workers at once; the others are worked
+/// out one after the other, in the order of the states, so that the result does not depend on the number of workers.
+pub(crate) fn expand(
+    system: &mut System<'_>,
+    graph: &Graph,
+    range: std::ops::Range<StateId>,
+    workers: usize,
+) -> Batch {
+    let workers = workers.min(range.len() / WORTH_A_THREAD).max(1);
+    let each = (range.end - range.start).div_ceil(workers as u32).max(1);
+    let ranges = range.clone().step_by(each as usize).map(|first| first..(first + each).min(range.end));
+    let parts = if workers == 1 {
+        ranges.map(|range| look_up(system, graph, range)).collect()
+    } else {
+        let system = &*system;
+        std::thread::scope(|scope| {
+            let running: Vec<_> =
+                ranges.map(|range| scope.spawn(move || look_up(system, graph, range))).collect();
+            running.into_iter().filter_map(|one| one.join().ok()).collect()
+        })
+    };
+    let mut batch = Batch { parts };
+    let (mut state, mut after) = (Vec::new(), Vec::new());
+    let mut late: Vec<Vec<u32>> = Vec::new();
+    for part in &mut batch.parts {
+        let mut states = Vec::new();
+        for &(_, id, thread) in &part.open {
+            graph.read(id, &mut state);
+            system.advance(&state, thread, &mut after);
+            system.sort(&mut after);
+            states.extend_from_slice(&after);
+            part.shown.extend(system.race.take().map(|number| (id, thread, number)));
+        }
+        part.shown.sort_unstable();
+        late.push(states);
+    }
+    let columns = system.columns();
+    for (part, late) in batch.parts.iter_mut().zip(&late) {
+        part.close(late, graph.columns(), &columns);
+    }
+    batch
+}
+
+/// What is known of the states that follow those of a range.
+fn look_up(system: &System<'_>, graph: &Graph, range: std::ops::Range<StateId>) -> Part {
+    let columns = graph.columns();
+    let mut part = Part::new(columns);
+    let (mut state, mut after) = (Vec::new(), Vec::new());
+    for id in range {
+        graph.read(id, &mut state);
+        let locals = state.get(..system.threads()).unwrap_or(&[]);
+        if let Some(&local) = locals.iter().rfind(|&&local| system.next(local) == Next::Stopped) {
+            part.quiet.push((id, Some(local)));
+            continue;
+        }
+        let before = part.len();
+        for thread in (0..system.threads()).filter(|&thread| !system.is_twin(&state, thread)) {
+            match system.look_up(&state, thread, &mut after) {
+                Found::Nothing => {}
+                Found::Open => part.leave_open(id, thread),
+                Found::Known(shown) => {
+                    part.push(columns, &after, id);
+                    part.shown.extend(shown.map(|number| (id, thread, number)));
+                }
+            }
+        }
+        if part.len() == before {
+            part.quiet.push((id, None));
+        }
+    }
+    part
 }
 
 fn note(wrong: &mut Vec<(Wrong, StateId)>, kind: Wrong, at: StateId) {

@@ -12,6 +12,7 @@ use crate::launch::{Launch, LaunchError};
 use crate::layout::Word;
 use crate::memory::Memory;
 use crate::reductions::Reductions;
+use crate::rows::{Columns, bytes_for};
 use crate::thread::{Active, Local, Running, Status};
 
 /// What a thread waits for or does next.
@@ -48,6 +49,16 @@ pub(crate) struct Done {
     pub(crate) local: u32,
     memory: u32,
     effect: u32,
+}
+
+/// What is known of the step of a thread in a state.
+pub(crate) enum Found {
+    /// It can take none.
+    Nothing,
+    /// It is to be worked out.
+    Open,
+    /// It is known, with the fault that it showed.
+    Known(Option<u32>),
 }
 
 /// A launch as a transition system. A state is one number for each thread and one for memory, last.
@@ -119,11 +130,6 @@ impl<'p> System<'p> {
             unknown: Interner::default(),
             log: None,
         })
-    }
-
-    /// Numbers of a state.
-    pub(crate) fn width(&self) -> usize {
-        self.threads as usize + 1 + usize::from(self.orders.is_some())
     }
 
     pub(crate) fn threads(&self) -> usize {
@@ -280,10 +286,8 @@ impl<'p> System<'p> {
     fn forget(&mut self, state: &mut [u32]) {
         let at = self.threads();
         let (threads, rest) = state.split_at_mut(at.min(state.len()));
-        let next = &self.next;
-        let lives = |&(&local, _): &(&u32, usize)| next.get(local as usize) != Some(&Next::Over);
         if let (Some(orders), Some(slot)) = (&mut self.orders, rest.first_mut()) {
-            *slot = orders.forget(*slot, threads.iter().zip(0..).filter(lives).map(|(_, at)| at));
+            *slot = orders.forget(*slot, live(&self.next, threads));
         }
     }
 
@@ -308,6 +312,52 @@ impl<'p> System<'p> {
         }
         self.forget(after);
         true
+    }
+
+    /// The same where all of it is known already, and with threads in one order.
+    pub(crate) fn look_up(&self, state: &[u32], thread: usize, after: &mut Vec<u32>) -> Found {
+        let (Some(&local), Some(&memory)) = (state.get(thread), state.last()) else { return Found::Nothing };
+        if !matches!(self.next(local), Next::Step | Next::Circle) {
+            return Found::Nothing;
+        }
+        let Some(&done) = self.steps.get(&(u64::from(local) << 32 | u64::from(memory))) else {
+            return Found::Open;
+        };
+        after.clear();
+        after.extend_from_slice(state);
+        if let Some(slot) = after.get_mut(thread) {
+            *slot = done.local;
+        }
+        if let Some(slot) = after.last_mut() {
+            *slot = done.memory;
+        }
+        let waits = !matches!(self.next(done.local), Next::Step | Next::Circle | Next::Stopped);
+        if waits && self.may_open(after) {
+            return Found::Open;
+        }
+        let mut shown = None;
+        if let Some(orders) = &self.orders {
+            let threads = self.threads();
+            let followed = after.get(threads).and_then(|&order| {
+                let (order, number) = orders.known_after(order, thread as u8, done.effect)?;
+                shown = (number != NOTHING).then_some(number);
+                orders.known_to_forget(order, live(&self.next, after.get(..threads).unwrap_or(&[])))
+            });
+            match (followed, after.get_mut(threads)) {
+                (Some(order), Some(slot)) => *slot = order,
+                _ => return Found::Open,
+            }
+        }
+        self.sort(after);
+        Found::Known(shown)
+    }
+
+    /// Bytes that the numbers of a state need.
+    pub(crate) fn columns(&self) -> Columns {
+        let mut columns = vec![bytes_for(self.locals.len()); self.threads()];
+        columns.extend(self.orders.as_ref().map(|orders| bytes_for(orders.len())));
+        columns.push(bytes_for(self.memory.len()));
+        Columns::new(columns)
     }
 
     /// Makes a thread run for `act`.
@@ -415,6 +465,12 @@ impl<'p> System<'p> {
             Symmetry::None => false,
         }
     }
+}
+
+/// The threads that have not ended.
+fn live(next: &[Next], locals: &[u32]) -> impl Iterator<Item = usize> {
+    let lives = |&(&local, _): &(&u32, usize)| next.get(local as usize) != Some(&Next::Over);
+    locals.iter().zip(0..).filter(lives).map(|(_, at)| at)
 }
 
 /// What an arrival at a barrier that does not wait hands on, and who waits takes up.

@@ -39,8 +39,22 @@ impl System<'_> {
         first..first + per_block
     }
 
-    fn barrier_team(&mut self, state: &[u32], at: usize, id: u32, count: Option<u32>) -> Vec<usize> {
-        let (mut team, mut live) = (Vec::new(), 0u64);
+    /// Whether a barrier or a warp operation may be complete.
+    pub(crate) fn may_open(&self, state: &[u32]) -> bool {
+        (0..self.threads()).any(|at| match state.get(at).map_or(Next::Over, |&local| self.next(local)) {
+            Next::Barrier { count: Some(_), .. } => true,
+            Next::Barrier { id, count: None, .. } => {
+                let (team, live) = self.waiting(state, at, id);
+                team.len() as u64 >= live
+            }
+            Next::Warp { mask, barrier } => !self.warp_team(state, at, mask, barrier).is_empty(),
+            _ => false,
+        })
+    }
+
+    /// The threads of a block that wait at one of its barriers, and how many there are that have not ended.
+    fn waiting(&self, state: &[u32], at: usize, id: u32) -> (Vec<usize>, u64) {
+        let (mut team, mut live) = (Vec::new(), 0);
         for other in self.block_range(at) {
             let next = state.get(other).map_or(Next::Over, |&local| self.next(local));
             live += u64::from(next != Next::Over);
@@ -48,6 +62,11 @@ impl System<'_> {
                 team.push(other);
             }
         }
+        (team, live)
+    }
+
+    fn barrier_team(&mut self, state: &[u32], at: usize, id: u32, count: Option<u32>) -> Vec<usize> {
+        let (team, live) = self.waiting(state, at, id);
         let arrived = match state.last() {
             Some(&memory) if count.is_some() => {
                 let word = self.memory.barrier_word(self.block_of(at), id);

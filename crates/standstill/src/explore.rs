@@ -154,9 +154,9 @@ fn explore_kernel(
     let launch = subject.launch(&lowering, arguments)?;
     let expect = arguments.expect.as_ref().map(|text| Expectation::parse(text, &launch)).transpose();
     let expect = expect.map_err(|error| format!("--expect: {error}"))?;
-    let limits = Limits { states: arguments.max_states, bytes: arguments.memory.0 };
+    let limits = Limits { states: arguments.max_states, bytes: arguments.memory.0, ..Limits::default() };
     // Schedulers are asked about while the states with every thread told apart are few.
-    let few = Limits { states: limits.states.min(2_000_000), bytes: limits.bytes };
+    let few = Limits { states: limits.states.min(2_000_000), ..limits };
     let options = Options {
         limits,
         expect,
