@@ -26,6 +26,7 @@ mod convert;
 pub(crate) mod float;
 mod integer;
 pub mod lanes;
+pub mod mbarrier;
 pub(crate) mod narrow;
 pub(crate) mod softfloat;
 #[cfg(test)]

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use standstill_kernel_ir::evaluate::atomic;
+use standstill_kernel_ir::evaluate::mbarrier::Mbarrier;
 use standstill_kernel_ir::{AtomicOperation, BulkCompletion, BulkDirection, Op, Space, Type};
 
 use super::core::{Core, Step, lanes};
 use super::general::not_known;
-use super::mbarrier::Mbarrier;
 use crate::address;
 use crate::decode::code::{Code, LANES, Micro, Place, Whole};
 use crate::fault::FaultKind;

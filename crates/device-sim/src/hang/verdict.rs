@@ -2,12 +2,12 @@
 
 use standstill_findings::{Finding, Known, Node, Outcome, PlatformRow, Rule, Span, ThreadRanges, WaitGraph};
 use standstill_kernel_ir::Order;
+use standstill_kernel_ir::evaluate::mbarrier::Mbarrier;
 
 use super::future::Write;
 use super::names;
 use super::parties::{Party, parties, verb};
 use super::waiters::Why;
-use crate::exec::mbarrier::Mbarrier;
 use crate::fault::Place;
 use crate::grid::{Grid, Standstill};
 

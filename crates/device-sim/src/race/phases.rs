@@ -5,12 +5,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use standstill_findings::Rule;
 use standstill_kernel_ir::Space;
+use standstill_kernel_ir::evaluate::mbarrier::Mbarrier;
 
 use super::clock::{Clock, Thread};
 use super::shadow::Mark;
 use super::{Actor, Memory, Race, thread_of};
 use crate::exec::core::Core;
-use crate::exec::mbarrier::Mbarrier;
 
 /// An mbarrier.
 #[derive(Debug)]
