@@ -21,6 +21,7 @@ mod image;
 mod instruction;
 pub mod launch;
 mod lists;
+pub mod liveness;
 mod loops;
 pub mod matrix;
 mod module;
