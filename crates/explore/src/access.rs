@@ -13,7 +13,7 @@ use crate::thread::Status;
 
 /// Accesses that nobody else can see that are merged into one step: others may turn out to see them after all, and a loop of them
 /// need not end.
-const MERGED: u32 = 1000;
+pub(crate) const MERGED: u32 = 1000;
 /// Bytes of local memory of a thread.
 const LOCAL_BYTES: u32 = 512 << 10;
 

@@ -4,8 +4,11 @@
 //! A *position* numbers the instructions of a function and the terminators of its blocks in one sequence: the
 //! terminator of a block comes after its instructions.
 
+use std::sync::OnceLock;
+
+use standstill_kernel_ir::liveness::{self, Liveness};
 use standstill_kernel_ir::{
-    BlockId, Callee, Function, Guard, Instruction, Op, Operand, Register, Special, Terminator, Updates,
+    BlockId, Callee, ControlFlow, Function, Loops, Op, Operand, Special, Terminator, Updates,
 };
 
 /// A set of registers.
@@ -22,24 +25,7 @@ pub(crate) struct Code {
     pub(crate) updates: Updates,
     /// The functions that it calls directly.
     pub(crate) calls: Vec<u32>,
-}
-
-/// What an instruction does with a register.
-fn registers(
-    function: &Function,
-    instruction: &Instruction,
-    mut reads: impl FnMut(Register),
-    mut writes: impl FnMut(Register),
-) {
-    for operand in function.sources(instruction.operands) {
-        operand.register().into_iter().for_each(&mut reads);
-    }
-    for operand in function.destinations(instruction.operands) {
-        let Operand::Register(register) = *operand else { continue };
-        // Where the guard does not hold the old value stays.
-        if instruction.guard.is_some() { reads(register) } else { writes(register) }
-    }
-    instruction.guard.map(Guard::register).into_iter().for_each(reads);
+    loops: OnceLock<Loops>,
 }
 
 impl Code {
@@ -53,6 +39,7 @@ impl Code {
             live: Vec::new(),
             identity: Vec::new(),
             updates: Updates::build(&function),
+            loops: OnceLock::new(),
             function,
         };
         code.live = code.liveness();
@@ -65,12 +52,14 @@ impl Code {
         (block + instruction) as usize
     }
 
+    pub(crate) fn loops(&self) -> &Loops {
+        self.loops.get_or_init(|| Loops::build(&ControlFlow::build(&self.function)))
+    }
+
     /// The live registers before a position, in ascending order.
     pub(crate) fn live(&self, position: usize) -> impl Iterator<Item = usize> + '_ {
         let set = self.live.get(position).map_or(&[][..], |set| &set[..]);
-        set.iter().enumerate().flat_map(|(index, &word)| {
-            (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| index * 64 + bit)
-        })
+        liveness::registers(set).map(|register| register.0 as usize)
     }
 
     /// Whether an instruction reads but the first guess of a compare-and-swap: whatever it reads, the swap tells.
@@ -86,57 +75,12 @@ impl Code {
 
     fn liveness(&self) -> Vec<Registers> {
         let function = &self.function;
-        let words = function.registers.len().div_ceil(64);
-        let none: Registers = vec![0; words].into();
-        let positions = function.instructions.len() + function.blocks.len();
-        let mut live = vec![none.clone(); positions];
-        let add = |set: &mut Registers, register: Register| {
-            if let Some(word) = set.get_mut(register.0 as usize / 64) {
-                *word |= 1 << (register.0 % 64);
-            }
-        };
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for (number, block) in function.blocks.iter().enumerate().rev() {
-                let number = number as u32;
-                let mut now = none.clone();
-                function.successors(BlockId(number), |next| {
-                    let first = function.blocks.get(next.0 as usize).map_or(0, |block| block.first);
-                    if let Some(entry) = live.get(Code::position(next.0, first)) {
-                        now.iter_mut().zip(entry).for_each(|(word, &more)| *word |= more);
-                    }
-                });
-                match block.terminator {
-                    Terminator::Branch { guard, .. } => add(&mut now, guard.register()),
-                    Terminator::Switch { index, .. } => {
-                        index.register().into_iter().for_each(|register| add(&mut now, register));
-                    }
-                    Terminator::Return => {
-                        function.result_pieces.iter().for_each(|piece| add(&mut now, piece.register));
-                    }
-                    _ => {}
-                }
-                let mut set = |position: usize, now: &Registers| {
-                    if let Some(slot) = live.get_mut(position)
-                        && slot != now
-                    {
-                        slot.clone_from(now);
-                        changed = true;
-                    }
-                };
-                set(Code::position(number, block.end), &now);
-                for at in (block.first..block.end).rev() {
-                    let Some(instruction) = function.instructions.get(at as usize) else { continue };
-                    let (mut reads, mut writes) = (Vec::new(), Vec::new());
-                    registers(function, instruction, |read| reads.push(read), |write| writes.push(write));
-                    for register in writes {
-                        if let Some(word) = now.get_mut(register.0 as usize / 64) {
-                            *word &= !(1 << (register.0 % 64));
-                        }
-                    }
-                    reads.into_iter().for_each(|register| add(&mut now, register));
-                    set(Code::position(number, at), &now);
+        let liveness = Liveness::build(function);
+        let mut live = vec![Registers::default(); function.instructions.len() + function.blocks.len()];
+        for (block, number) in function.blocks.iter().zip(0..) {
+            for (set, at) in liveness.within(function, BlockId(number)).into_iter().zip(block.first..) {
+                if let Some(slot) = live.get_mut(Code::position(number, at)) {
+                    *slot = set;
                 }
             }
         }

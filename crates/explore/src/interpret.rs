@@ -6,17 +6,18 @@ use standstill_kernel_ir::{
     Symbol, Terminator,
 };
 
+use crate::circle::{Endless, LOOK, Watch};
 use crate::code::Code;
 use crate::follow::{Event, Events};
 use crate::launch::Launch;
 use crate::memory::Memory;
-use crate::thread::{Active, Codes, Local, Running, Status, code};
+use crate::thread::{Active, Codes, Running, Status, code};
 use crate::values::{is_clock, is_in_space};
 
-/// Instructions before a loop is looked at for going in a circle.
-const LOOK: u64 = 256;
 /// Instructions after which a loop that neither ends nor repeats is given up.
-const MOST: u64 = 20_000_000;
+const MOST: u64 = 300_000_000;
+/// Sources that arithmetic has at most, but for the rarest.
+const MOST_SOURCES: usize = 6;
 /// Calls inside each other.
 const DEPTH: usize = 64;
 
@@ -75,6 +76,8 @@ pub(crate) struct Machine<'a, 'b> {
     pub(crate) seen: Option<Seen>,
     /// Plain accesses belong to the step before them.
     pub(crate) merges_plain: bool,
+    /// Loops that never end.
+    pub(crate) endless: &'b mut Endless,
     /// What matters for order, where that is followed.
     pub(crate) events: Option<Events>,
 }
@@ -115,13 +118,10 @@ impl<'a> Machine<'a, '_> {
         }
     }
 
-    /// Runs up to the next operation that others can see. A loop that goes in a circle is found as Brent does
-    /// («An improved Monte Carlo factorization algorithm», BIT 1980): one state is remembered, and replaced each
-    /// time the number of instructions has doubled.
+    /// Runs up to the next operation that others can see.
     pub(crate) fn settle(&mut self) -> Stop {
         let mut count = 0u64;
-        let mut remembered: Option<(Local, Vec<u64>)> = None;
-        let mut replace_at = LOOK;
+        let mut watch = Watch::default();
         loop {
             count += 1;
             if count > MOST {
@@ -133,22 +133,8 @@ impl<'a> Machine<'a, '_> {
             };
             match did {
                 Did::Next => self.pass(),
-                Did::Moved if count >= LOOK => {
-                    let here = |state: &Local| {
-                        let (frame, top) = (state.frames.last()?, self.top()?);
-                        Some((frame.function, frame.block) == (top.function, top.block))
-                    };
-                    let state =
-                        || (self.running.state(self.context.codes, Status::Runs), self.contents.clone());
-                    if remembered.as_ref().is_some_and(|(local, _)| here(local) == Some(true))
-                        && remembered == Some(state())
-                    {
-                        return Stop::Status(Status::Circles);
-                    }
-                    if count >= replace_at {
-                        remembered = Some(state());
-                        replace_at = count * 2;
-                    }
+                Did::Moved if count >= LOOK && watch.circles(self, count) => {
+                    return Stop::Status(Status::Circles);
                 }
                 Did::Moved => {}
                 Did::Stop(stop) => return stop,
@@ -260,7 +246,15 @@ impl<'a> Machine<'a, '_> {
         }
         match instruction.op {
             Op::Arithmetic(arithmetic) => {
-                let values = self.sources(function, instruction);
+                let (mut few, many);
+                let values = if sources.len() <= MOST_SOURCES {
+                    few = [0; MOST_SOURCES];
+                    few.iter_mut().zip(sources).for_each(|(slot, &source)| *slot = self.operand(source));
+                    few.get(..sources.len()).unwrap_or(&[])
+                } else {
+                    many = self.sources(function, instruction);
+                    &many[..]
+                };
                 let destinations = function.destinations(instruction.operands);
                 let results = match arithmetic.operation {
                     standstill_kernel_ir::Operation::Isspacep => {
@@ -268,7 +262,7 @@ impl<'a> Machine<'a, '_> {
                         self.assign(destinations.first(), inside.into());
                         return Did::Next;
                     }
-                    _ => evaluate::execute(&arithmetic, &values, destinations.len()),
+                    _ => evaluate::execute(&arithmetic, values, destinations.len()),
                 };
                 let Some(results) = results else {
                     return Did::Stop(self.unknown(format!("{:?}", arithmetic.operation).to_lowercase()));
@@ -285,6 +279,11 @@ impl<'a> Machine<'a, '_> {
                     Err(stop) => Did::Stop(stop),
                 }
             }
+            Op::Mbarrier { .. } => match self.mbarrier(function, instruction, false) {
+                Ok(true) => Did::Next,
+                Ok(false) => Did::Stop(Stop::Status(Status::Runs)),
+                Err(stop) => Did::Stop(stop),
+            },
             Op::Barrier { .. }
             | Op::WarpSync
             | Op::Shuffle(_)
@@ -316,7 +315,6 @@ impl<'a> Machine<'a, '_> {
             Op::Call(call) => self.call(function, instruction, call.0),
             Op::ActiveMask
             | Op::Elect
-            | Op::Mbarrier { .. }
             | Op::AsyncCopy { .. }
             | Op::AsyncCommit
             | Op::AsyncWait
@@ -379,7 +377,6 @@ fn describe(function: &Function, op: Op) -> String {
         }
         Op::ActiveMask => "activemask".to_owned(),
         Op::Elect => "elect".to_owned(),
-        Op::Mbarrier { .. } | Op::AsyncMbarrierArrive { .. } => "an mbarrier".to_owned(),
         Op::ClusterBarrier { .. } => "a cluster barrier".to_owned(),
         Op::Matrix(_) => "a matrix instruction".to_owned(),
         _ => "an asynchronous copy".to_owned(),

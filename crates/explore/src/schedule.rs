@@ -1,9 +1,10 @@
 //! The steps that lead to a state, with what each reads and writes.
 
 use standstill_kernel_ir::{
-    AtomicOperation, BarrierKind, FunctionId, Location, LocationId, Op, Symbol, Type,
+    AtomicOperation, BarrierKind, FunctionId, Location, LocationId, MbarrierOperation, Op, Symbol, Type,
 };
 
+use standstill_kernel_ir::evaluate::mbarrier::Mbarrier;
 use standstill_kernel_ir::evaluate::signed;
 
 use crate::follow::Site;
@@ -40,6 +41,8 @@ pub enum StepKind {
     Store,
     /// An atomic operation on memory.
     Atomic(AtomicOperation),
+    /// Does something to an mbarrier, or looks whether its phase is over.
+    Mbarrier(MbarrierOperation),
     /// Comes to a barrier without waiting.
     Arrive,
     /// The thread ends.
@@ -96,7 +99,7 @@ impl ScheduleStep {
     pub fn writes(&self) -> bool {
         match self.kind {
             StepKind::Store => true,
-            StepKind::Atomic(_) => self.before != self.after,
+            StepKind::Atomic(_) | StepKind::Mbarrier(_) => self.before != self.after,
             StepKind::Load | StepKind::Arrive | StepKind::End => false,
         }
     }
@@ -116,6 +119,14 @@ impl ScheduleStep {
             StepKind::Atomic(operation) => {
                 format!("atomic {} of {memory}: {before} → {after}", format!("{operation:?}").to_lowercase())
             }
+            StepKind::Mbarrier(MbarrierOperation::Wait { .. }) => {
+                format!("looks at mbarrier {memory}: {before}")
+            }
+            StepKind::Mbarrier(MbarrierOperation::Init) => format!("sets up mbarrier {memory}: {after}"),
+            StepKind::Mbarrier(MbarrierOperation::Arrive { .. }) => {
+                format!("arrives at mbarrier {memory}: {before} → {after}")
+            }
+            StepKind::Mbarrier(_) => format!("changes mbarrier {memory}: {before} → {after}"),
             StepKind::Arrive => "comes to a barrier without waiting".to_owned(),
             StepKind::End => "ends".to_owned(),
         }
@@ -212,6 +223,10 @@ impl System<'_> {
                 Op::Load(access) => (StepKind::Load, access),
                 Op::Store(access) => (StepKind::Store, access),
                 Op::Atomic { access, operation } => (StepKind::Atomic(operation), access),
+                Op::Mbarrier { operation, .. } => {
+                    let _ = machine.mbarrier(function, instruction, true);
+                    return Some((StepKind::Mbarrier(operation), Type::U64, machine.seen, instruction));
+                }
                 Op::Barrier { kind: BarrierKind::Arrive, .. } => {
                     return Some((StepKind::Arrive, Type::None, None, instruction));
                 }
@@ -225,7 +240,10 @@ impl System<'_> {
             step.place = self.place(function, instruction.location, instruction.offset);
             if let Some(seen) = seen {
                 step.memory = self.name_of(seen);
-                (step.before, step.after) = (show(seen.before, ty), show(seen.after, ty));
+                (step.before, step.after) = match kind {
+                    StepKind::Mbarrier(_) => (phase(seen.before), phase(seen.after)),
+                    _ => (show(seen.before, ty), show(seen.after, ty)),
+                };
                 let Seen { address, shared, bytes, before, after } = seen;
                 step.touched = Some(Touched { address, shared, bytes, before, after });
             }
@@ -447,6 +465,13 @@ fn element_name(name: &str, offset: u64, element: u64, bytes: u64) -> String {
     } else {
         format!("{name}[{}]+{}", offset / element, offset % element)
     }
+}
+
+/// An mbarrier as a reader wants it.
+fn phase(word: u64) -> String {
+    let Mbarrier { pending, expected, bytes, phase } = Mbarrier::from_word(word);
+    let bytes = if bytes == 0 { String::new() } else { format!(" and {bytes} bytes") };
+    format!("phase {}, {pending} of {expected} arrivals{bytes} to come", u8::from(phase))
 }
 
 /// A value as a reader wants it: floats by their type, integers signed.

@@ -2,14 +2,16 @@
 //! worked out once.
 
 use rustc_hash::FxHashMap;
-use standstill_kernel_ir::{BarrierKind, FunctionId, Op, Order, Program, Scope, Space, Symbol};
+use standstill_kernel_ir::{BarrierKind, Op, Order, Program, Scope};
 
+use crate::circle::Endless;
 use crate::code::{Code, is_collective};
 use crate::follow::{Event, Follower, Looks, NOTHING};
 use crate::intern::Interner;
 use crate::interpret::{Context, Machine, Shared, Stop, Unknown};
 use crate::launch::{Launch, LaunchError};
 use crate::layout::Word;
+use crate::load::{lay_out_shared, load};
 use crate::memory::Memory;
 use crate::reductions::Reductions;
 use crate::rows::{Columns, bytes_for};
@@ -85,6 +87,7 @@ pub(crate) struct System<'p> {
     unknown: Interner<Unknown>,
     /// What threads did, while a schedule is told.
     pub(crate) log: Option<Vec<(usize, u32)>>,
+    endless: Endless,
 }
 
 impl<'p> System<'p> {
@@ -129,6 +132,7 @@ impl<'p> System<'p> {
             race: None,
             unknown: Interner::default(),
             log: None,
+            endless: Endless::default(),
         })
     }
 
@@ -378,6 +382,7 @@ impl<'p> System<'p> {
             memory: &mut self.memory,
             contents,
             running,
+            endless: &mut self.endless,
             accesses: 0,
             seen: None,
             merges_plain: self.reductions.merge_plain_accesses,
@@ -425,6 +430,9 @@ impl<'p> System<'p> {
             match instruction.op {
                 Op::Load(access) | Op::Store(access) | Op::Atomic { access, .. } => {
                     machine.access(function, instruction, access, true)?;
+                }
+                Op::Mbarrier { .. } => {
+                    machine.mbarrier(function, instruction, true)?;
                 }
                 // An arrival that does not wait.
                 Op::Barrier { .. } => {
@@ -511,61 +519,6 @@ pub(crate) fn next(machine: &Machine<'_, '_>) -> Next {
         Op::Shuffle(_) => warp(3, false),
         _ => Next::Step,
     }
-}
-
-/// The kernel and every function that it can come to by direct calls.
-fn load(program: &dyn Program, kernel: FunctionId) -> Vec<Option<Code>> {
-    let mut codes: Vec<Option<Code>> = Vec::new();
-    codes.resize_with(program.module().functions.len(), || None);
-    let mut wanted = vec![kernel.0];
-    while let Some(id) = wanted.pop() {
-        if let Some(slot) = codes.get_mut(id as usize)
-            && slot.is_none()
-            && let Some(function) = program.function(FunctionId(id))
-        {
-            let code = Code::new(function);
-            wanted.extend(&code.calls);
-            *slot = Some(code);
-        }
-    }
-    codes
-}
-
-/// Gives each shared variable that the code can use an offset.
-fn lay_out_shared(program: &dyn Program, codes: &[Option<Code>], launch: &Launch) -> Shared {
-    let mut shared = Shared::default();
-    let module = program.module();
-    let mut dynamic = Vec::new();
-    let place = |key, bytes: u64, align: u32, shared: &mut Shared| {
-        let start = shared.bytes.next_multiple_of(u64::from(align.max(8)));
-        shared.offsets.insert(key, start);
-        shared.bytes = start + bytes;
-    };
-    for (variable, index) in module.variables.iter().zip(0u32..) {
-        if variable.space == Space::Shared {
-            let key = (None, Symbol::Module(index));
-            if variable.bytes == 0 {
-                dynamic.push((key, variable.align));
-            } else {
-                place(key, variable.bytes, variable.align, &mut shared);
-            }
-        }
-    }
-    for (code, function) in codes.iter().zip(0u32..) {
-        for (variable, index) in code.iter().flat_map(|code| &code.function.variables).zip(0u32..) {
-            if variable.space == Space::Shared {
-                let key = (Some(function), Symbol::Local(index));
-                place(key, variable.bytes, variable.align, &mut shared);
-            }
-        }
-    }
-    // All unsized arrays begin at the same place, behind the others.
-    let end = shared.bytes;
-    for (key, align) in dynamic {
-        shared.bytes = end;
-        place(key, launch.dynamic_shared.into(), align.max(16), &mut shared);
-    }
-    shared
 }
 
 impl Memory {
