@@ -1,7 +1,10 @@
 //! The states that were met: each once, in the order in which they were met, with the state before it.
 
+use std::sync::Mutex;
+
 use crate::batch::{Batch, PART, Part};
 use crate::rows::{Columns, Rows};
+use crate::share::share;
 
 /// A state, by the order in which it was met.
 pub(crate) type StateId = u32;
@@ -236,7 +239,6 @@ impl Graph {
     /// Puts in the states of a batch, by as many threads as it has parts; says whether one of them is older than the state that it was
     /// met from. New states get their numbers in the order of the batch, whatever the number of threads.
     pub(crate) fn insert(&mut self, batch: &Batch) -> bool {
-        let workers = batch.parts.len();
         let mut puts: Vec<Put> = Vec::new();
         puts.resize_with(SHARDS, Put::default);
         let rows = &self.rows;
@@ -247,21 +249,15 @@ impl Graph {
             .enumerate()
             .map(|(at, (shard, put))| (at, shard, put))
             .collect();
-        let each = SHARDS.div_ceil(workers.max(1));
-        let run = |some: &mut [(usize, &mut Shard, &mut Put)]| {
-            for (number, shard, put) in some {
+        let each = SHARDS.div_ceil(batch.parts.len().max(1));
+        let work: Vec<_> = work.chunks_mut(each).map(Mutex::new).collect();
+        share(work.len(), |at| {
+            let Some(Ok(mut some)) = work.get(at).map(Mutex::lock) else { return };
+            for (number, shard, put) in some.iter_mut() {
                 **put = shard.put(*number, batch, rows);
             }
-        };
-        if workers <= 1 {
-            run(&mut work);
-        } else {
-            std::thread::scope(|scope| {
-                for some in work.chunks_mut(each) {
-                    scope.spawn(|| run(some));
-                }
-            });
-        }
+        });
+        drop(work);
         let parts = batch.parts.iter();
         let mut ids: Vec<Vec<StateId>> = parts.map(|part| vec![NONE; part.len()]).collect();
         for &(row, _) in puts.iter().flat_map(|put| &put.fresh) {

@@ -2,6 +2,7 @@
 
 use crate::graph::{Graph, NONE, StateId};
 use crate::search::{CHUNK, cores, expand};
+use crate::share::share;
 use crate::system::System;
 
 /// The states that follow each state, one behind the other.
@@ -17,15 +18,9 @@ fn edges(system: &mut System<'_>, graph: &Graph) -> Edges {
     for first in (0..graph.len()).step_by(CHUNK) {
         let end = graph.len().min(first + CHUNK);
         let batch = expand(system, graph, first as StateId..end as StateId, cores());
-        let found: Vec<Vec<StateId>> = if batch.parts.len() == 1 {
-            batch.parts.iter().map(|part| graph.find_all(part)).collect()
-        } else {
-            std::thread::scope(|scope| {
-                let parts = batch.parts.iter();
-                let running: Vec<_> = parts.map(|part| scope.spawn(|| graph.find_all(part))).collect();
-                running.into_iter().filter_map(|one| one.join().ok()).collect()
-            })
-        };
+        let found = share(batch.parts.len(), |at| {
+            batch.parts.get(at).map_or(Vec::new(), |part| graph.find_all(part))
+        });
         for (part, found) in batch.parts.iter().zip(&found) {
             for (at, &id) in (0u32..).zip(found) {
                 if id != NONE

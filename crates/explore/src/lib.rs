@@ -37,6 +37,7 @@ mod reductions;
 mod rows;
 mod schedule;
 mod search;
+mod share;
 mod system;
 mod teams;
 mod thread;

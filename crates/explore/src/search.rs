@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::batch::{Batch, Part};
 use crate::graph::{Graph, NONE, StateId};
+use crate::share::share;
 use crate::system::{Found, Next, System};
 use crate::thread::Status;
 
@@ -224,17 +225,11 @@ pub(crate) fn expand(
 ) -> Batch {
     let workers = workers.min(range.len() / WORTH_A_THREAD).max(1);
     let each = (range.end - range.start).div_ceil(workers as u32).max(1);
-    let ranges = range.clone().step_by(each as usize).map(|first| first..(first + each).min(range.end));
-    let parts = if workers == 1 {
-        ranges.map(|range| look_up(system, graph, range)).collect()
-    } else {
-        let system = &*system;
-        std::thread::scope(|scope| {
-            let running: Vec<_> =
-                ranges.map(|range| scope.spawn(move || look_up(system, graph, range))).collect();
-            running.into_iter().filter_map(|one| one.join().ok()).collect()
-        })
-    };
+    let parts = (range.end - range.start).div_ceil(each) as usize;
+    let parts = share(parts, |at| {
+        let first = range.start + at as u32 * each;
+        look_up(system, graph, first..(first + each).min(range.end))
+    });
     let mut batch = Batch { parts };
     let (mut state, mut after) = (Vec::new(), Vec::new());
     let mut late: Vec<Vec<u32>> = Vec::new();
