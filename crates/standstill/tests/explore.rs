@@ -122,6 +122,10 @@ const COUNT: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.global .u32
     .visible .entry grow(.param .u64 p)\n{\n.reg .b32 %r<3>;\n.reg .pred %p<2>;\n\
     L: ld.volatile.global.u32 %r1, [total];\nadd.u32 %r2, %r2, 1;\nst.volatile.global.u32 [total], %r2;\n\
     setp.ne.u32 %p1, %r1, 4294967295;\n@%p1 bra L;\nret;\n}\n\
+    .visible .entry fails(.param .u64 p)\n{\n.reg .b32 %r<4>;\n.reg .pred %p<2>;\n\
+    mov.u32 %r3, %ctaid.x;\nsetp.eq.u32 %p1, %r3, 1;\n@%p1 bra T;\n\
+    L: ld.volatile.global.u32 %r1, [total];\nadd.u32 %r2, %r2, 1;\nst.volatile.global.u32 [total], %r2;\nbra L;\n\
+    T: ld.volatile.global.u32 %r1, [total];\ntrap;\n}\n\
     .visible .entry clock()\n{\n.reg .b32 %r<3>;\nmov.u32 %r1, %clock;\nret;\n}\n";
 
 #[test]
@@ -174,6 +178,10 @@ fn a_space_of_states_over_the_limit_keeps_what_was_found() {
         .run(&arguments)
         .exits(3)
         .prints("not all interleavings were tried: there are more than 5000 states");
+    let arguments = ["explore", "count.ptx", "--entry", "fails", "--grid", "2", "--max-states", "5000"];
+    place.run(&arguments).exits(1).prints("a trap").prints("there are more than 5000 states");
+    let arguments = ["explore", "count.ptx", "--entry", "grow", "--grid", "2", "--memory", "4M"];
+    place.run(&arguments).exits(3).prints("not all interleavings were tried: the states take more than 4 MB");
 }
 
 #[test]
@@ -195,7 +203,7 @@ fn wrong_calls_are_told_what_is_wrong() {
         let ran = place.run(&arguments).exits(2);
         assert!(ran.err().contains(part), "{arguments:?}: {} instead of {part}", ran.err());
     };
-    check(&[], "name one of its kernels with --entry: count, circle, grow, clock");
+    check(&[], "name one of its kernels with --entry: count, circle, grow, fails, clock");
     check(&["--entry", "other"], "no kernel is named other; there are count");
     check(&["--entry", "count", "--grid", "100", "--block", "100"], "10000 threads cannot be explored");
     check(&["--entry", "count", "--expect", "total = 4"], "`=` compares nothing; write `==` (at character 7");
