@@ -1,7 +1,7 @@
 // case: float_steps
 // rule: non-terminating-loop
 // where: explore
-// explore: --grid 2
+// explore: --grid 2 --races off --no-schedulers
 // steps: 0
 // why: x goes past 1 without being equal to it, and stops growing at 2097152 after 18073721 additions; the counter beside it goes on
 __global__ void count(int *turns) {

@@ -1,7 +1,7 @@
 // case: float_steps
 // rule: none
 // where: explore
-// explore: --grid 2
+// explore: --grid 2 --races off --no-schedulers
 // why: x passes 1 after eleven additions
 __global__ void count(int *turns) {
   int n = 0;

@@ -6,8 +6,8 @@
 __device__ int seen;
 __device__ unsigned address(void *p) { return (unsigned)__cvta_generic_to_shared(p); }
 __global__ void handoff() {
-  __shared__ unsigned long long bar;
-  __shared__ int payload;
+  __shared__ unsigned long long words[2];
+  unsigned long long &bar = words[0], &payload = words[1];
   if (threadIdx.x == 0) asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(address(&bar)) : "memory");
   __syncthreads();
   if (threadIdx.x == 0) {
