@@ -413,22 +413,23 @@ impl System<'_> {
         })
     }
 
-    /// Where a thread stands.
+    /// Where a thread stands: at its next instruction with a line of the source in the same block; in a loop that it never leaves, at
+    /// the end of the block, which is more likely to be the loop's condition than its first instruction.
     pub(crate) fn standing(&self, local: u32) -> Place {
-        let frame = self.local(local).and_then(|local| local.frames.last());
-        let Some(frame) = frame else { return Place::default() };
-        let code = self.codes.get(frame.function as usize).and_then(Option::as_ref);
-        let function = code.map(|code| &code.function);
+        let Some(local) = self.local(local) else { return Place::default() };
+        let Some(frame) = local.frames.last() else { return Place::default() };
+        let function =
+            self.codes.get(frame.function as usize).and_then(Option::as_ref).map(|code| &code.function);
         let block = function.and_then(|function| function.blocks.get(frame.block as usize));
-        let instruction = function.and_then(|function| function.instructions.get(frame.at as usize));
-        let (location, offset) = match (instruction, block) {
-            (Some(instruction), Some(block)) if frame.at < block.end => {
-                (instruction.location, instruction.offset)
-            }
-            (_, Some(block)) => (block.location, block.offset),
-            _ => (LocationId(0), 0),
-        };
-        self.place(frame.function, location, offset)
+        let Some((function, block)) = function.zip(block) else { return Place::default() };
+        let ahead = function.instructions.get(frame.at as usize..block.end as usize).unwrap_or(&[]);
+        let mut places: Vec<_> = ahead.iter().map(|next| (next.location, next.offset)).collect();
+        let end = if local.status == Status::Circles { 0 } else { places.len() };
+        places.insert(end, (block.location, block.offset));
+        let mut places =
+            places.iter().map(|&(location, offset)| self.place(frame.function, location, offset));
+        let first = places.next().unwrap_or_default();
+        if first.line != 0 { first } else { places.find(|place| place.line != 0).unwrap_or(first) }
     }
 
     /// Why a thread stopped the launch, in words.
