@@ -20,6 +20,7 @@ pub struct Device {
     grids: AtomicU64,
     /// Threads that a grid may use.
     workers: AtomicUsize,
+    worthwhile: AtomicU64,
 }
 
 /// What a multiprocessor has left.
@@ -32,6 +33,8 @@ struct Room {
 
 /// The parts that a multiprocessor is divided into; divisible by every small number of blocks.
 const WHOLE: i64 = 5_354_228_880;
+/// Instructions of warps that another thread is worth starting for.
+const WORTHWHILE: u64 = 200_000;
 
 impl Device {
     /// A card of a model, with this much memory.
@@ -52,6 +55,7 @@ impl Device {
             room: Mutex::new(room),
             grids: AtomicU64::new(1),
             workers: AtomicUsize::new(std::thread::available_parallelism().map_or(1, usize::from)),
+            worthwhile: AtomicU64::new(WORTHWHILE),
         })
     }
 
@@ -68,6 +72,16 @@ impl Device {
     /// Lets grids that are launched from now on use so many threads. What they do does not depend on it.
     pub fn set_workers(&self, workers: usize) {
         self.workers.store(workers, Ordering::Relaxed);
+    }
+
+    /// Instructions of warps that another thread is started for.
+    pub(crate) fn worthwhile(&self) -> u64 {
+        self.worthwhile.load(Ordering::Relaxed)
+    }
+
+    /// Lets grids start another thread for so few instructions of warps, as tests of small launches want it.
+    pub fn set_worthwhile(&self, instructions: u64) {
+        self.worthwhile.store(instructions, Ordering::Relaxed);
     }
 
     /// Global memory.

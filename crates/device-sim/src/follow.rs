@@ -57,12 +57,22 @@ pub(crate) struct Follow {
     /// Origins of this grid by function, position, and kind.
     origins: FxHashMap<(u32, u32, bool), u32>,
     found: Vec<Found>,
+    /// It is of blocks that run ahead, which leave global memory as it is.
+    ahead: bool,
+    /// There was something doubtful.
+    pub(crate) doubts: bool,
 }
 
 impl Follow {
     /// For a launch in which reads of unwritten memory count, or only unknown results.
     pub(crate) fn new(unwritten: bool) -> Box<Follow> {
         Box::new(Follow { unwritten, ..Follow::default() })
+    }
+
+    /// The same for blocks that run ahead; `None` when none can.
+    pub(crate) fn ahead(&self) -> Option<Box<Follow>> {
+        let can = self.unwritten && !self.doubts;
+        can.then(|| Box::new(Follow { unwritten: true, ahead: true, ..Follow::default() }))
     }
 
     /// Forgets a block that has ended.

@@ -56,6 +56,8 @@ pub struct Statistics {
     pub warp_instructions: u64,
     /// Blocks that have ended.
     pub blocks_ended: u64,
+    /// Of these, blocks that ran ahead of their turn on another thread.
+    pub blocks_ahead: u64,
 }
 
 /// Turns of warps since a block was last started.
@@ -92,6 +94,7 @@ pub struct Grid {
     /// Blocks from this one on do not start yet.
     stop: u64,
     ended: u64,
+    ran_ahead: u64,
     /// Blocks of a cluster.
     cluster_blocks: u32,
     /// How many such blocks a multiprocessor holds.
@@ -146,6 +149,7 @@ impl Grid {
             lane_instructions: self.work + running.sum::<u64>(),
             warp_instructions: self.shared.clock,
             blocks_ended: self.ended,
+            blocks_ahead: self.ran_ahead,
         }
     }
 

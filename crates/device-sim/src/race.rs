@@ -6,6 +6,7 @@
 //! Verdicts come from order, not from the values that a run happened to give.
 #![allow(clippy::needless_range_loop, reason = "several rows are walked lane by lane, in step")]
 
+mod ahead;
 mod atomics;
 mod blocks;
 mod clock;
@@ -29,6 +30,7 @@ mod strong;
 mod sync;
 mod threads;
 mod touch;
+mod values;
 
 use std::sync::Arc;
 
@@ -90,6 +92,20 @@ struct BlockState {
     carried: FxHashMap<u32, meetings::Carried>,
 }
 
+impl BlockState {
+    /// Forgets all, and keeps its room; the warps begin anew with the next block.
+    fn clear(&mut self) {
+        self.shadow.clear();
+        self.quiet.renew();
+        self.barriers.clear();
+        self.arrived.clear();
+        self.hints.clear();
+        self.acquired.clear();
+        self.carried.clear();
+        self.copies = false;
+    }
+}
+
 /// A fault that was found.
 #[derive(Debug, Clone)]
 struct Found {
@@ -105,6 +121,7 @@ struct Found {
     acquired_by: Option<u32>,
     memory: Memory,
     address: u64,
+    values: Option<values::Values>,
     count: u64,
 }
 
@@ -118,8 +135,9 @@ pub(crate) struct Race {
     grid: [u32; 3],
     now: u32,
     blocks: Blocks,
-    /// Shadows of blocks that have ended, for others.
-    spare: Vec<Shadow>,
+    /// States of blocks that have ended, for others.
+    #[allow(clippy::vec_box, reason = "the states of blocks are in boxes, which are moved as they are")]
+    spare: Vec<Box<BlockState>>,
     global: Shadow,
     sites: Vec<Site>,
     site_numbers: FxHashMap<(u32, u32), u32>,
@@ -132,15 +150,20 @@ pub(crate) struct Race {
     plans: plan::Plans,
     found: FxHashMap<(Rule, u32, u32), Found>,
     order: Vec<(Rule, u32, u32)>,
+    /// What the running operation has shown first.
+    fresh: Vec<(Rule, u32, u32)>,
     saved: observe::Saved,
     /// What is to be looked at when it has been executed.
     later: Option<Op>,
     /// The code has strong accesses whose scope takes in only a block or a cluster.
     narrow: bool,
-    /// Where its choices come from.
+    /// Where its choices come from, and where they begin for each block, where the blocks run one after the other.
     draws: u64,
+    seed: Option<u64>,
     /// Values that loads may still see, when that is asked for.
     stale: Option<Box<stale::Stale>>,
+    /// Accesses to global memory by blocks that run ahead.
+    log: Option<Box<ahead::Log>>,
 }
 
 /// The thread that acts.
@@ -168,13 +191,13 @@ fn thread_of(number: u32, warps: u32) -> Thread {
 }
 
 impl Race {
-    /// For a grid of this shape; `None` when it has too many threads to number.
+    /// For a grid of this shape: blocks, threads of a block, blocks of a cluster; `None` when it has too many threads to
+    /// number. `in_order` says that its blocks run one after the other.
     pub(crate) fn new(
-        grid: [u32; 3],
-        threads: u32,
-        cluster: [u32; 3],
+        (grid, threads, cluster): ([u32; 3], u32, [u32; 3]),
         seed: u64,
         stale: bool,
+        in_order: bool,
     ) -> Option<Box<Race>> {
         let warps = threads.div_ceil(32);
         let blocks = grid.iter().fold(1u64, |all, &extent| all.saturating_mul(extent.into()));
@@ -200,11 +223,14 @@ impl Race {
             plans: plan::Plans::default(),
             found: FxHashMap::default(),
             order: Vec::new(),
+            fresh: Vec::new(),
             saved: observe::Saved::default(),
             later: None,
             narrow: false,
             draws: seed,
+            seed: in_order.then_some(seed),
             stale: stale.then(|| Box::new(stale::Stale::new(seed))),
+            log: None,
         }))
     }
 
@@ -236,26 +262,26 @@ impl Race {
     #[cold]
     fn begin(&mut self, index: u32) -> Box<BlockState> {
         self.now += 1;
+        if let Some(seed) = self.seed {
+            self.draws = seed ^ u64::from(index) << 32;
+        }
         let clock = Arc::new(Clock::new(index, self.warps));
+        if let Some(mut state) = self.spare.pop() {
+            state.warps.iter_mut().for_each(|warp| warp.renew(&clock, self.now));
+            return state;
+        }
         let warp = |warp: u32| WarpState::new(&clock, (self.threads - warp * 32).min(32), self.now);
-        Box::new(BlockState {
-            shadow: self.spare.pop().unwrap_or_default(),
-            quiet: quiet::QuietList::default(),
-            warps: (0..self.warps).map(warp).collect(),
-            barriers: FxHashMap::default(),
-            arrived: Vec::new(),
-            hints: Vec::new(),
-            acquired: Vec::new(),
-            carried: FxHashMap::default(),
-            copies: false,
-        })
+        Box::new(BlockState { warps: (0..self.warps).map(warp).collect(), ..BlockState::default() })
     }
 
     /// Forgets a block that has ended.
     pub(crate) fn forget(&mut self, index: u32) {
         if let Some(mut state) = self.blocks.remove(index) {
-            state.shadow.clear();
-            self.spare.push(state.shadow);
+            if !state.is_simple() {
+                self.fail();
+            }
+            state.clear();
+            self.spare.push(state);
         }
     }
 
@@ -263,7 +289,10 @@ impl Race {
     fn shadow(&mut self, memory: Memory) -> &mut Shadow {
         self.wake(memory);
         match memory {
-            Memory::Global => &mut self.global,
+            Memory::Global => {
+                self.fail();
+                &mut self.global
+            }
             Memory::Shared(block) => &mut self.block(block).shadow,
         }
     }
@@ -338,6 +367,7 @@ impl Race {
     }
 
     fn found(&mut self, rule: Rule, mark: Mark, old: Mark, cause: Option<u32>, memory: Memory, address: u64) {
+        self.fail();
         let key = (rule, mark.site, old.site);
         if let Some(known) = self.found.get_mut(&key) {
             known.count += 1;
@@ -352,9 +382,11 @@ impl Race {
                 acquired_by: None,
                 memory,
                 address,
+                values: None,
                 count: 1,
             };
             self.found.insert(key, found);
+            self.fresh.push(key);
             self.order.push(key);
         }
     }

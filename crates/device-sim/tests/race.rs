@@ -50,6 +50,37 @@ fn a_barrier_of_lanes_orders_them_only() {
 }
 
 #[test]
+fn both_accesses_are_told_with_their_values() {
+    let told = |body: &str| {
+        let case = Case::new(&format!("{START}{body}\nret;"));
+        let mut request = case.request(1, 64);
+        request.races = true;
+        let mut grid = case.grid(request);
+        finish(&mut grid);
+        let findings = grid.races();
+        assert_eq!(findings.len(), 1);
+        let labels: Vec<String> = findings[0].spans.iter().map(|span| span.label.clone()).collect();
+        labels.join("; ").replace(" of block (0,0,0)", "")
+    };
+    let first = "mov.u32 %r1, 9; @%p2 st.shared.u32 [tile], %r1; bar.sync 0; setp.eq.u32 %p3, %r2, 32;";
+    assert_eq!(
+        told(&format!("{first}\n#7 @%p2 ld.shared.u32 %r1, [tile];\n#8 @%p3 st.shared.u32 [tile], %r2;")),
+        "thread (32,0,0) writes 32 here, where 9 stands; thread (0,0,0) reads 9 here"
+    );
+    assert_eq!(
+        told(&format!(
+            "{first}\n#7 @%p2 st.shared.f32 [tile], 0f3FC00000;\n#8 @%p3 ld.shared.f32 %f1, [tile];"
+        )),
+        "thread (32,0,0) reads 1.5 here; thread (0,0,0) writes 1.5 here"
+    );
+    // Of another size the other value is not told.
+    assert_eq!(
+        told(&format!("{first}\n#7 @%p2 st.shared.u8 [tile], %r2;\n#8 @%p3 red.shared.add.u32 [tile], 5;")),
+        "thread (32,0,0) writes 5 here, where 0 stands; thread (0,0,0) writes here"
+    );
+}
+
+#[test]
 fn bytes_beside_each_other_do_not_meet() {
     let address = "mov.u32 %r9, tile; add.u32 %r9, %r9, %r2;";
     shared(&format!("{address} st.shared.u8 [%r9], %r2; ld.shared.u8 %r1, [%r9];"), &[]);

@@ -123,6 +123,7 @@ impl Warp {
         }
         self.local.renew(local_bytes);
         self.spy.renew();
+        self.marks = Marks::default();
         (self.place, self.cluster_phase, self.queued) = (place, 0, false);
         self.flow.renew(lanes_there);
         begin(&mut self.flow.groups, lanes_there, self.flow.apart);

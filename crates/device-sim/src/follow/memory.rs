@@ -149,7 +149,9 @@ impl Follow {
         let mark = mark.only(1 << lane);
         let (moved, unknown) = (mark.unwritten & !mark.computed != 0, mark.unknown != 0);
         let doubt = (mark.computed != 0 || unknown).then_some((mark.computed != 0, unknown, mark.origin));
+        self.doubts |= mark.lanes() != 0;
         match window_of(space, address) {
+            Window::Global if self.ahead => self.doubts |= !core.grid.device.memory().doubts().is_empty(),
             Window::Global => {
                 core.grid.device.memory().doubts().set(address, bytes, doubt);
                 let Some(found) = core.grid.cached(address) else { return };

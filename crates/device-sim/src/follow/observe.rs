@@ -229,6 +229,7 @@ impl Follow {
                     .unwrap_or_else(|| self.origin(core, position, lane, unknown, at[lane], bytes));
             }
         }
+        self.doubts |= mark.lanes() != 0;
         let code = core.code;
         let to = with_slot(code, code.function.destinations(operands), op.d);
         core.marks.set(core.base, to, core.active, mark);
@@ -336,6 +337,7 @@ impl Follow {
             };
             self.write(core, space, (lane, address, bytes), new, at);
         }
+        self.doubts |= old.lanes() != 0;
         core.marks.set(core.base, whole.destination(0), core.active, old);
     }
 
@@ -404,6 +406,10 @@ impl Follow {
         address: u64,
         bytes: u32,
     ) -> u32 {
+        self.doubts = true;
+        if self.ahead {
+            return 0;
+        }
         let function = core.code.function.id.0;
         let key = (function, position as u32, unknown.is_some());
         if let Some(&known) = self.origins.get(&key) {

@@ -299,22 +299,21 @@ impl Block {
         if barrier.asks {
             self.answer(kernel, id, barrier);
         }
-        let mut waiting = Vec::new();
-        let whole = u32::from(barrier.expected.is_none());
+        let whole = barrier.expected.is_none();
+        if let Some(meetings) = &mut self.meetings {
+            meetings.push(Meeting::Opened { id, whole });
+        }
         for (warp, index) in self.warps.iter_mut().zip(0..) {
-            warp.spy.epoch = warp.spy.epoch.wrapping_add(whole);
+            warp.spy.epoch = warp.spy.epoch.wrapping_add(whole.into());
             for group in &mut warp.flow.groups {
                 if matches!(group.state, State::AtBarrier(other) if other == id) {
                     group.state = State::Ready;
                     group.pc += 1;
-                    if self.meetings.is_some() {
-                        waiting.push((index, group.mask));
+                    if let Some(meetings) = &mut self.meetings {
+                        meetings.push(Meeting::Passed { warp: index, mask: group.mask });
                     }
                 }
             }
-        }
-        if let Some(meetings) = &mut self.meetings {
-            meetings.push(Meeting::Opened { id, whole: barrier.expected.is_none(), waiting });
         }
     }
 

@@ -95,7 +95,7 @@ pub(super) fn launch(
     };
     let in_order = kernel.independent
         && matches!(request.schedule, crate::launch::Schedule::RoundRobin)
-        && !(request.cooperative || explicit_cluster || request.races || request.reach || cluster_blocks > 1);
+        && !(request.cooperative || explicit_cluster || request.stale || request.reach || cluster_blocks > 1);
     let parts = GridParts {
         kernel,
         parameters,
@@ -112,6 +112,7 @@ pub(super) fn launch(
         stale: request.stale,
         preempt: Preempt::new(&request.schedule, request.seed),
         reach: request.reach,
+        in_order,
         seed: request.seed,
     };
     Ok(Grid {
@@ -128,6 +129,7 @@ pub(super) fn launch(
         blocks,
         stop: blocks,
         ended: 0,
+        ran_ahead: 0,
         cluster_blocks: cluster_blocks as u32,
         per_multiprocessor,
         schedule: request.schedule,
@@ -141,7 +143,7 @@ pub(super) fn launch(
         until_look: 0,
         jump: 1000,
         delayed: Vec::new(),
-        livelock: crate::hang::livelock::Livelock::new(request.stale),
+        livelock: Default::default(),
         fault: None,
     })
 }

@@ -165,7 +165,7 @@ impl Grid {
             if cluster.blocks == 0 {
                 self.clusters.retain(|cluster| cluster.index != block.place.cluster);
             }
-        } else if self.shared.race.is_none() && self.shared.follow.is_none() && block.is_alone() {
+        } else if block.is_alone() {
             self.idle.push(block);
         }
     }

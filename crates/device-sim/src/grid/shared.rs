@@ -85,13 +85,16 @@ pub(crate) struct GridParts {
     pub(crate) stale: bool,
     pub(crate) preempt: Option<Box<crate::preempt::Preempt>>,
     pub(crate) reach: bool,
+    pub(crate) in_order: bool,
     pub(crate) seed: u64,
 }
 
 impl GridShared {
     pub(crate) fn new(device: &Arc<Device>, module: &Arc<Module>, parts: GridParts) -> GridShared {
         let race = parts.races.then(|| {
-            crate::race::Race::new(parts.shape, parts.threads, parts.cluster, parts.seed, parts.stale)
+            let (seed, in_order) = (parts.seed, parts.in_order);
+            let shape = (parts.shape, parts.threads, parts.cluster);
+            crate::race::Race::new(shape, seed, parts.stale, in_order)
         });
         GridShared {
             race: race.flatten(),
@@ -123,9 +126,19 @@ impl GridShared {
         }
     }
 
-    /// The same for blocks that run ahead.
-    pub(crate) fn ahead(&self) -> GridShared {
-        GridShared {
+    /// The same for blocks that run ahead; `None` when none can.
+    pub(crate) fn ahead(&self) -> Option<GridShared> {
+        let race = match &self.race {
+            Some(race) => Some(race.ahead()?),
+            None => None,
+        };
+        let follow = match &self.follow {
+            Some(follow) => Some(follow.ahead()?),
+            None => None,
+        };
+        Some(GridShared {
+            race,
+            follow,
             device: Arc::clone(&self.device),
             module: Arc::clone(&self.module),
             kernel: Arc::clone(&self.kernel),
@@ -146,18 +159,28 @@ impl GridShared {
             unknown: BTreeSet::new(),
             endless: FxHashMap::default(),
             strict: self.strict,
-            race: None,
             ledger: None,
-            follow: None,
             preempt: None,
             reach: None,
             pace: Some(Pace::Ahead(Box::default())),
-        }
+        })
     }
 
     /// Whether blocks that run ahead did something that cannot be kept back.
     pub(crate) fn has_failed(&self) -> bool {
-        matches!(&self.pace, Some(Pace::Ahead(ahead)) if ahead.failed)
+        matches!(&self.pace, Some(Pace::Ahead(ahead)) if ahead.failed
+            || self.race.as_ref().is_some_and(|race| race.has_failed())
+            || self.follow.as_ref().is_some_and(|follow| follow.doubts))
+    }
+
+    /// Takes over what is known of blocks that have run ahead; false when that is of no use.
+    pub(crate) fn join(&mut self, ahead: &GridShared) -> bool {
+        let doubts = self.follow.as_ref().is_some_and(|follow| follow.doubts);
+        match (&mut self.race, &ahead.race) {
+            _ if doubts => false,
+            (Some(race), Some(ahead)) => race.join(ahead),
+            (race, ahead) => race.is_none() && ahead.is_none(),
+        }
     }
 
     /// Looks again at what is allocated.

@@ -14,9 +14,9 @@ use crate::fault::Fault;
 use crate::launch::Schedule;
 use crate::memory::ahead::{Effect, Granules, Pace};
 
-/// Ticks that a thread is worth starting for, and ticks of both threads together between two meetings.
-const LEAST: u64 = 200_000;
+/// Ticks of both threads together between two meetings; fewer where what blocks ahead do has to be listed.
 const MOST: u64 = 16_000_000;
+const MOST_LISTED: u64 = 2_000_000;
 /// A block that has not ended after so many is left to the turns of one thread.
 const TOO_LONG: u64 = 64_000_000;
 
@@ -33,7 +33,6 @@ impl Grid {
     /// Whether the next blocks can be split between two threads.
     pub(super) fn may_split(&self) -> bool {
         self.splits
-            && self.shared.follow.is_none()
             && self.in_order
             && self.ended > 0
             && self.ended == self.next_block
@@ -43,13 +42,17 @@ impl Grid {
     /// Runs some of the next blocks, on two threads if that is worth it; false when none can run.
     pub(super) fn split(&mut self, kernel: &Kernel) -> Result<bool, Box<Fault>> {
         let each = (self.shared.clock / self.ended).max(1);
-        let count = (self.blocks - self.next_block).min(MOST / each);
-        if count < 2 || count.saturating_mul(each) < LEAST {
+        let most = if self.shared.race.is_some() { MOST_LISTED } else { MOST };
+        let count = (self.blocks - self.next_block).min(most / each);
+        if count < 2 || count.saturating_mul(each) < self.shared.device.worthwhile() {
             return self.next_turn(kernel);
         }
         let middle = self.next_block + count.div_ceil(2);
         let end = self.next_block + count;
-        let mut ahead = self.ahead(middle, end);
+        let Some(mut ahead) = self.ahead(middle, end) else {
+            self.splits = false;
+            return self.next_turn(kernel);
+        };
         self.shared.pace = Some(Pace::InTurn(Granules::default()));
         self.stop = middle;
         let give_up = AtomicBool::new(false);
@@ -75,10 +78,10 @@ impl Grid {
         Ok(true)
     }
 
-    /// Blocks from `first` to before `end`, to run ahead.
-    fn ahead(&self, first: u64, end: u64) -> Grid {
-        Grid {
-            shared: self.shared.ahead(),
+    /// Blocks from `first` to before `end`, to run ahead; `None` when none can.
+    fn ahead(&self, first: u64, end: u64) -> Option<Grid> {
+        Some(Grid {
+            shared: self.shared.ahead()?,
             arch: self.arch,
             slots: Vec::new(),
             vacant: Vec::new(),
@@ -91,6 +94,7 @@ impl Grid {
             blocks: self.blocks,
             stop: end,
             ended: first,
+            ran_ahead: 0,
             cluster_blocks: self.cluster_blocks,
             per_multiprocessor: self.per_multiprocessor,
             schedule: Schedule::RoundRobin,
@@ -106,7 +110,7 @@ impl Grid {
             delayed: Vec::new(),
             livelock: Default::default(),
             fault: None,
-        }
+        })
     }
 
     /// Runs the blocks up to [`Grid::stop`].
@@ -118,6 +122,8 @@ impl Grid {
             }
             match self.next_turn(kernel) {
                 Ok(true) => {}
+                // The next block would start now.
+                Ok(false) if self.next_block == self.stop => return End::Undone,
                 Ok(false) => match self.pause() {
                     Pause::Woken => {}
                     Pause::Parked => return End::Undone,
@@ -131,12 +137,13 @@ impl Grid {
     /// Takes over what blocks did ahead, unless they have to run again; false when the next should not run ahead.
     fn join(&mut self, mut other: Grid, end: u64, written: &Granules) -> bool {
         let Some(Pace::Ahead(ahead)) = other.shared.pace.take() else { return false };
-        if ahead.was_misled(written) {
+        if ahead.was_misled(written) || !self.shared.join(&other.shared) {
             return false;
         }
         ahead.release(|address, effect| {
             let Some(found) = self.shared.cached(address) else { return };
             let (region, offset) = (&found.region, (address - found.address) as usize);
+            region.note_written(offset, effect.bytes());
             match effect {
                 Effect::Fill(bytes) => _ = region.write(offset, bytes),
                 Effect::Store(bytes, value) => {
@@ -166,6 +173,7 @@ impl Grid {
         self.work += other.work;
         self.shared.clock += other.shared.clock;
         self.shared.unknown.extend(std::mem::take(&mut other.shared.unknown));
+        self.ran_ahead += end - self.ended;
         (self.next_block, self.ended) = (end, end);
         quick
     }

@@ -109,6 +109,17 @@ pub(crate) enum Effect<'a> {
     Change(AtomicOperation, Type, u64),
 }
 
+impl Effect<'_> {
+    /// Bytes that it is done to.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Effect::Fill(bytes) => bytes.len(),
+            Effect::Store(bytes, _) => *bytes as usize,
+            Effect::Change(_, ty, _) => ty.bytes() as usize,
+        }
+    }
+}
+
 /// What blocks have done that run ahead.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {

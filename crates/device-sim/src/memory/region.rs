@@ -204,8 +204,11 @@ impl Region {
         unsafe { W::load(self.base.add(offset)) }
     }
 
-    /// Makes all bytes zero.
+    /// Makes all bytes zero, as nobody wrote them.
     pub(crate) fn clear(&self) {
+        if let Some(written) = &self.written {
+            written.forget();
+        }
         for offset in (0..self.length).step_by(8) {
             if !self.store::<u64>(offset, 0) {
                 (offset..self.length).for_each(|offset| _ = self.store::<u8>(offset, 0));

@@ -12,15 +12,23 @@ const WORD: usize = 64;
 pub(crate) struct Written {
     /// Zeroed pages cost nothing until something is written.
     bits: Region,
-    /// Bytes that nobody has written.
+    /// Bytes that nobody has written, and all of them.
     left: AtomicU64,
+    all: u64,
 }
 
 impl Written {
     /// For a region of which nothing is written; `None` when the host has no memory for it.
     pub(crate) fn nothing(bytes: usize) -> Option<Written> {
         let words = bytes.div_ceil(WORD);
-        Some(Written { bits: Region::owned(words * 8)?, left: AtomicU64::new(bytes as u64) })
+        let all = bytes as u64;
+        Some(Written { bits: Region::owned(words * 8)?, left: AtomicU64::new(all), all })
+    }
+
+    /// Nothing is written, as at the beginning.
+    pub(crate) fn forget(&self) {
+        self.bits.clear();
+        self.left.store(self.all, Ordering::Relaxed);
     }
 
     /// Whether every byte is written.
@@ -89,5 +97,9 @@ mod tests {
         assert!(written.is_complete() && !written.is_nothing(199, 1));
         written.clear(10, 1);
         assert!(!written.is_complete() && written.is_nothing(10, 1) && !written.is_nothing(9, 2));
+        written.forget();
+        assert!(written.is_nothing(0, 200));
+        written.set(0, 200);
+        assert!(written.is_complete());
     }
 }

@@ -202,6 +202,18 @@ impl Clock {
         }
     }
 
+    /// The same knowledge, where everything that is known of the own block was so much later.
+    pub(super) fn later(&self, by: u32) -> Clock {
+        let mut clock = self.clone();
+        let later = |time: &mut u32| *time += if *time > 0 { by } else { 0 };
+        later(&mut clock.own.all);
+        for (_, warp) in &mut clock.own.warps {
+            later(&mut warp.all);
+            warp.lanes.iter_mut().flat_map(|lanes| lanes.iter_mut()).for_each(later);
+        }
+        clock
+    }
+
     /// Learns of everything that all threads of the own block did up to a time.
     pub(crate) fn raise_block(&mut self, time: u32) {
         self.own.all = self.own.all.max(time);

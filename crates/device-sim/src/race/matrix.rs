@@ -3,7 +3,8 @@
 use standstill_kernel_ir::{MatrixKind, matrix};
 
 use super::Race;
-use crate::decode::code::Micro;
+use super::touch::Places;
+use crate::decode::code::{LANES, Micro};
 use crate::exec::core::Core;
 
 impl Race {
@@ -34,9 +35,12 @@ impl Race {
             let Some((memory, address)) = self.memory(block, fragment.space, address) else { continue };
             let bytes = u64::from(piece.bytes);
             if bytes.is_power_of_two() && address.is_multiple_of(bytes) {
-                self.together((block, warp, piece.lane), memory, (site, 0, write), |together| {
-                    together.lane(address, bytes, piece.lane as u32);
-                });
+                let mut at = [0; LANES];
+                if let Some(of_lane) = at.get_mut(piece.lane) {
+                    *of_lane = address;
+                }
+                let places = Places::Apart(&at, 1 << (piece.lane % LANES));
+                self.together((block, warp, piece.lane), memory, (site, 0, write), (places, bytes));
             }
         }
     }

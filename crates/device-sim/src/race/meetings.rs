@@ -14,8 +14,10 @@ use super::{BlockState, Race};
 pub(crate) enum Meeting {
     /// Lanes of a warp arrived at a barrier, and wait there or go on.
     Arrived { id: u32, warp: u32, mask: u32, waits: bool },
-    /// It opened for these lanes of warps; `whole` when all threads of the block came.
-    Opened { id: u32, whole: bool, waiting: Vec<(u32, u32)> },
+    /// It opened, for those who pass next; `whole` when all threads of the block came.
+    Opened { id: u32, whole: bool },
+    /// Lanes of a warp passed the barrier that opened last.
+    Passed { warp: u32, mask: u32 },
 }
 
 /// The barrier of a cluster: what the arrivals of the phase know, and what those of the last one knew.
@@ -23,6 +25,13 @@ pub(crate) enum Meeting {
 pub(crate) struct ClusterState {
     arriving: Option<Clock>,
     opened: Option<Arc<Clock>>,
+}
+
+/// A barrier of a block that has opened: what is known behind it, what it carries on, and when that was.
+struct Opened {
+    joined: Arc<Clock>,
+    carried: Option<Carried>,
+    time: u32,
 }
 
 /// Most strong reads that a barrier carries.
@@ -95,16 +104,6 @@ impl BlockState {
         }
     }
 
-    fn carry_to(&mut self, id: u32, waiting: &[(u32, u32)]) {
-        let Some(carried) = self.carried.remove(&id) else { return };
-        for &(warp, mask) in waiting {
-            let Some(of) = self.warps.get_mut(warp as usize) else { continue };
-            for lane in lanes(mask) {
-                carried.give_to(of.lane(lane));
-            }
-        }
-    }
-
     /// Puts together what those know who have arrived at a barrier.
     fn join_arrived(&mut self, id: u32) {
         let mut joined = self.barriers.remove(&id);
@@ -150,14 +149,12 @@ impl Race {
 
     /// Takes in what happened at the barriers of a block.
     pub(crate) fn block_met(&mut self, block: u32, meetings: &mut Vec<Meeting>) {
+        let mut opened = None;
         for meeting in meetings.drain(..) {
-            let time = self.next_time(block);
-            let before = time - 1;
-            let warps = self.warps;
-            let alone = self.cluster == [1; 3] && self.life.is_empty();
-            let state = self.block(block);
             match meeting {
                 Meeting::Arrived { id, warp, mask, waits } => {
+                    let time = self.next_time(block);
+                    let state = self.block(block);
                     state.carry_from(id, warp, mask);
                     state.arrived.push((id, warp, mask));
                     if !waits {
@@ -167,35 +164,45 @@ impl Race {
                         of.time = time;
                     }
                 }
-                Meeting::Opened { id, whole, waiting } => {
-                    let plain = whole && !state.barriers.contains_key(&id) && state.knows_only_blocks();
-                    let joined = if plain {
-                        state.arrived.retain(|(at, ..)| *at != id);
-                        if alone && !state.copies && !state.warps.iter().any(WarpState::copies) {
-                            // All that was there is behind all that can still come.
-                            state.shadow.clear();
-                            state.quiet.forget();
-                        }
-                        Clock::of_block(block, warps, before)
-                    } else {
-                        state.join_arrived(id);
-                        let Some(mut joined) = state.barriers.remove(&id) else { continue };
-                        if whole {
-                            joined.raise_block(before);
-                        }
-                        joined
-                    };
-                    let joined = Arc::new(joined);
-                    state.carry_to(id, &waiting);
-                    for (warp, mask) in waiting {
-                        let Some(of) = state.warps.get_mut(warp as usize) else { continue };
-                        // Who waits knew all that before it arrived, so nothing is lost.
-                        of.set_clock(mask, &joined);
-                        of.time = time;
+                Meeting::Opened { id, whole } => opened = self.opened(block, id, whole),
+                Meeting::Passed { warp, mask } => {
+                    let Some(Opened { joined, carried, time }) = &opened else { continue };
+                    let Some(of) = self.block(block).warps.get_mut(warp as usize) else { continue };
+                    if let Some(carried) = carried {
+                        lanes(mask).for_each(|lane| carried.give_to(of.lane(lane)));
                     }
+                    // Who waits knew all that before it arrived, so nothing is lost.
+                    of.set_clock(mask, joined);
+                    of.time = *time;
                 }
             }
         }
+    }
+
+    /// What those know who pass a barrier that has opened.
+    fn opened(&mut self, block: u32, id: u32, whole: bool) -> Option<Opened> {
+        let time = self.next_time(block);
+        let warps = self.warps;
+        let alone = self.cluster == [1; 3] && self.life.is_empty();
+        let state = self.block(block);
+        let plain = whole && !state.barriers.contains_key(&id) && state.knows_only_blocks();
+        let joined = if plain {
+            state.arrived.retain(|(at, ..)| *at != id);
+            if alone && !state.copies && !state.warps.iter().any(WarpState::copies) {
+                // All that was there is behind all that can still come.
+                state.shadow.clear();
+                state.quiet.forget();
+            }
+            Clock::of_block(block, warps, time - 1)
+        } else {
+            state.join_arrived(id);
+            let mut joined = state.barriers.remove(&id)?;
+            if whole {
+                joined.raise_block(time - 1);
+            }
+            joined
+        };
+        Some(Opened { joined: Arc::new(joined), carried: state.carried.remove(&id), time })
     }
 
     /// Lanes arrived at the cluster's barrier.

@@ -43,6 +43,7 @@ pub(crate) fn before(core: &mut Core<'_>, op: &Micro, position: usize) -> bool {
         race.stale_before(core, op, what);
     }
     let plan = race.plan(core, position);
+    race.fresh.clear();
     match plan.what {
         What::Nothing => {}
         // Compiled for the vector instructions of newer processors as well.
@@ -51,7 +52,10 @@ pub(crate) fn before(core: &mut Core<'_>, op: &Micro, position: usize) -> bool {
         What::Atomic(operation) => race.atomic(core, op, position, &plan, operation),
         What::Other => race.before(core, op, position),
     }
-    let gives_way = plan.strong && !core.spy.recording && race.gives_way();
+    if !race.fresh.is_empty() {
+        race.tell_values(core, op, &plan);
+    }
+    let gives_way = plan.strong && !core.spy.recording && race.gives_way(core.place.block);
     core.grid.race = Some(race);
     gives_way
 }
@@ -73,7 +77,8 @@ const GIVES_WAY: u64 = 24;
 
 impl Race {
     /// Draws whether a turn ends behind a strong access.
-    fn gives_way(&mut self) -> bool {
+    fn gives_way(&mut self, block: u32) -> bool {
+        self.block(block);
         self.draws =
             self.draws.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.draws >> 33).is_multiple_of(GIVES_WAY)

@@ -71,7 +71,7 @@ impl Plan {
 }
 
 /// The functions that have been looked at.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Plans {
     functions: Vec<Option<Arc<Pairs>>>,
     plans: Vec<Vec<Plan>>,
@@ -103,6 +103,11 @@ impl Race {
             Some(plan) => *plan,
             None => self.plan_function(core.code, position),
         }
+    }
+
+    /// The plan of an operation of a function that has been looked at.
+    pub(super) fn plan_at(&self, function: u32, position: u32) -> Option<&Plan> {
+        self.plans.plans.get(function as usize)?.get(position as usize)
     }
 
     /// What the code of a function writes back.

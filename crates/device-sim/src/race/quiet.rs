@@ -9,7 +9,7 @@ use standstill_kernel_ir::Space;
 use super::clock::{Clock, Thread};
 use super::plan::Plan;
 use super::shape::UNKEPT;
-use super::touch::{Place, run};
+use super::touch::{Place, Places, run};
 use super::{BlockState, Memory, Race};
 use crate::address::{SHARED, SHARED_STEP};
 use crate::decode::code::LANES;
@@ -164,6 +164,12 @@ impl QuietList {
         (self.plain_bytes, self.atomic_bytes) = Default::default();
     }
 
+    /// Nothing was there.
+    pub(super) fn renew(&mut self) {
+        self.forget();
+        (self.floor, self.pause) = (0, 0);
+    }
+
     /// Everything in the shadow and in the list is behind what comes.
     pub(super) fn forget(&mut self) {
         self.empty();
@@ -237,17 +243,17 @@ impl Race {
         for access in &quiet.all {
             let thread = Thread { block, warp: access.warp, lane: 0 };
             let place = Place { thread, time: access.time, warps, settled: true, narrow: false };
-            run(shadow, &clock, place, (access.site, access.flags, access.write), |together| {
-                if access.layout & ATOMIC == 0 {
-                    if let Some(layout) = layouts.get(access.layout) {
-                        together.rows(layout, access.base.into(), access.size.into());
-                    }
-                } else if let Some(Offsets { active, at }) =
-                    quiet.atomics.get((access.layout & !ATOMIC) as usize)
-                {
-                    together.apart(&at.map(u64::from), *active, access.size.into());
+            let what = (access.site, access.flags, access.write);
+            let size = access.size.into();
+            if access.layout & ATOMIC == 0 {
+                if let Some(layout) = layouts.get(access.layout) {
+                    let places = Places::Rows(layout, access.layout, access.base.into());
+                    run(shadow, &clock, place, what, (places, size));
                 }
-            });
+            } else if let Some(Offsets { active, at }) = quiet.atomics.get((access.layout & !ATOMIC) as usize)
+            {
+                run(shadow, &clock, place, what, (Places::Apart(&at.map(u64::from), *active), size));
+            }
         }
         quiet.empty();
         self.plans.layouts = layouts;

@@ -27,8 +27,10 @@ const MOST_APART: u32 = 3;
 const MOST_BLOCKS: u32 = 64;
 /// Of these, so many of the newest are looked at to see whether the reader's block is among them.
 const MOST_LOOKED_AT: usize = 8;
-/// Records that are made before the first ones are looked through.
+/// Records that are made before the first ones are looked through: so many, or so many for each page, which together
+/// with the words of the page are less than six bytes for each of its bytes.
 const FIRST_LIMIT: usize = 1 << 12;
+const OF_A_PAGE: usize = 96;
 
 /// Lanes of a warp that accessed memory at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -423,10 +425,10 @@ impl Records {
         })
     }
 
-    /// Whether it is time to look for records that nothing stands for any more.
+    /// Whether it is time to look for records that nothing stands for any more, with so many pages.
     #[inline(always)]
-    pub(super) fn are_many(&self) -> bool {
-        self.all.len() >= self.limit && self.free.is_empty()
+    pub(super) fn are_many(&self, pages: usize) -> bool {
+        self.free.is_empty() && self.all.len() >= self.limit.max(pages.saturating_mul(OF_A_PAGE))
     }
 
     /// Frees all records but those of these words.

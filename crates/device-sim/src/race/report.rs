@@ -86,8 +86,13 @@ impl Grid {
             Rule::BarrierCount => "more threads arrive here than the mbarrier counts".to_owned(),
             Rule::Aba => "the old value is back, but not what hung from it: this succeeds".to_owned(),
             Rule::LostUpdate => format!("{me} writes back what it read before the other one's write"),
-            _ => format!("{me} {} here", verb(found.site)),
+            _ => match &found.values {
+                Some(values) => format!("{me} {}", values.later()),
+                None => format!("{me} {} here", verb(found.site)),
+            },
         };
+        let seen = found.values.as_ref().and_then(|values| values.other());
+        let seen = seen.map(|value| format!(" {value}")).unwrap_or_default();
         let span = |place: &Place, label: String, primary: bool| {
             let mut span = match primary {
                 true => Span::primary(place.file.clone(), place.line, place.column, label),
@@ -97,7 +102,7 @@ impl Grid {
             span
         };
         finding.spans.push(span(at, label, true));
-        finding.spans.push(span(other, format!("{them} {} here", verb(found.other)), false));
+        finding.spans.push(span(other, format!("{them} {}{seen} here", verb(found.other)), false));
         if let Some(cause) = cause.filter(|cause| *cause != at && *cause != other) {
             finding.spans.push(span(cause, "this access then meets it unordered".to_owned(), false));
         }

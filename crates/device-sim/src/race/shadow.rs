@@ -1,6 +1,8 @@
 //! Who wrote and read each piece of memory last. Pieces are of four bytes until something smaller is accessed in
 //! their page; then that page knows each byte.
 
+mod changes;
+
 use rustc_hash::FxHashMap;
 
 use super::UNDER_WAY;
@@ -101,6 +103,8 @@ pub(crate) struct Shadow {
     records: Records,
     last: Option<(u64, u32)>,
     era: u32,
+    /// What was in the pages before they were changed, since [`Shadow::note_changes`].
+    changes: Option<Vec<changes::Change>>,
 }
 
 impl Shadow {
@@ -150,6 +154,9 @@ impl Shadow {
                 of.empty(self.era);
             }
             if !(offset | bytes).is_multiple_of(PIECE) {
+                if let Some(changes) = &mut self.changes {
+                    changes.extend(changes::Change::of_page(page, of));
+                }
                 of.by_bytes();
             }
             shift = of.shift;
@@ -219,7 +226,7 @@ impl Shadow {
     /// Makes room for what an access leaves.
     #[inline]
     pub(super) fn tidy(&mut self) {
-        if self.records.are_many() {
+        if self.records.are_many(self.pages.len()) && self.changes.is_none() {
             let now = self.era;
             self.records.keep(self.pages.iter().filter(|page| page.era == now).flat_map(|page| &page.words));
         }
@@ -236,6 +243,9 @@ impl Shadow {
         behind: &impl Fn(Mark, u32) -> bool,
         met: &mut Vec<Clash>,
     ) {
+        if self.changes.is_some() {
+            self.note_change(range);
+        }
         let Some(page) = self.pages.get_mut(range.page as usize) else { return };
         let Some((writes, reads)) = page.cells(range.start as usize, range.end as usize) else { return };
         let count = writes.len().min(access.leaders.len());

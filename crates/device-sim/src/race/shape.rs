@@ -44,7 +44,7 @@ pub(super) const UNKEPT: u32 = u32::MAX;
 type Key = (u32, u64, [u64; LANES]);
 
 /// Layouts that have been worked out, each with a number.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Layouts {
     numbers: FxHashMap<Key, u32>,
     all: Vec<Arc<Layout>>,
@@ -71,7 +71,7 @@ impl Layouts {
 }
 
 /// How the addresses of an operation lay last time.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Shape {
     active: u32,
     distances: [u64; LANES],
@@ -90,7 +90,7 @@ impl Shape {
         active: u32,
         bytes: u64,
         layouts: &mut Layouts,
-    ) -> Option<(&Layout, u32)> {
+    ) -> Option<(&Arc<Layout>, u32)> {
         let first = at[active.trailing_zeros() as usize % LANES];
         let mut differ = u64::from(active ^ self.active);
         if active == u32::MAX {
@@ -105,7 +105,7 @@ impl Shape {
         if differ != 0 || self.layout.is_none() {
             self.change(at, first, active, bytes, differ == 0, layouts);
         }
-        self.layout.as_ref().map(|(layout, number)| (&**layout, *number))
+        self.layout.as_ref().map(|(layout, number)| (layout, *number))
     }
 
     #[cold]

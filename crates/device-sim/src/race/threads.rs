@@ -60,6 +60,13 @@ impl WarpState {
         }
     }
 
+    /// Makes it the same warp of another block, as if it were new.
+    pub(super) fn renew(&mut self, clock: &Arc<Clock>, time: u32) {
+        self.time = time;
+        self.set_clocks(clock);
+        self.lanes.clear();
+    }
+
     #[inline]
     pub(super) fn clock(&self, lane: usize) -> &Arc<Clock> {
         if self.clocks.len() == 1 { &self.clocks[0] } else { &self.clocks[lane % LANES] }
@@ -68,7 +75,7 @@ impl WarpState {
     /// Gives lanes this knowledge.
     pub(super) fn set_clock(&mut self, mask: u32, clock: &Arc<Clock>) {
         if mask & self.mask == self.mask {
-            self.clocks = SmallVec::from_iter([Arc::clone(clock)]);
+            self.set_clocks(clock);
             return;
         }
         if self.clocks.len() == 1 {
@@ -77,6 +84,18 @@ impl WarpState {
         }
         for lane in lanes(mask) {
             self.clocks[lane % LANES] = Arc::clone(clock);
+        }
+        // Parts of a warp that come to a barrier one after the other know the same behind it.
+        if lanes(self.mask & !mask).all(|lane| Arc::ptr_eq(&self.clocks[lane % LANES], clock)) {
+            self.set_clocks(clock);
+        }
+    }
+
+    /// Gives all lanes this knowledge.
+    fn set_clocks(&mut self, clock: &Arc<Clock>) {
+        match self.clocks.as_mut_slice() {
+            [one] => one.clone_from(clock),
+            _ => self.clocks = SmallVec::from_iter([Arc::clone(clock)]),
         }
     }
 

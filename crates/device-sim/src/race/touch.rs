@@ -1,11 +1,14 @@
 //! Accesses of a warp, checked against what was there before and remembered.
 
+use std::sync::Arc;
+
 use super::clock::{Clock, Thread};
 use super::plan::Plan;
 use super::quiet::Quiet;
 use super::records::{Memo, Party, STRONG};
 use super::shadow::{ANYBODY, Access, Clash, Mark, PIECE, Range, Shadow};
 use super::shape::{Layout, unit};
+use super::threads::WarpState;
 use super::{Actor, BlockState, Memory, Race, thread_of};
 use crate::decode::code::LANES;
 use crate::exec::core::lanes;
@@ -21,8 +24,17 @@ const NUMBERS: [u32; LANES] = {
     numbers
 };
 
+/// What the active lanes of a warp access.
+#[derive(Clone, Copy)]
+pub(super) enum Places<'a> {
+    /// In a layout that is known, by its number, from an address on.
+    Rows(&'a Arc<Layout>, u32, u64),
+    /// Each lane at an address of its own.
+    Apart(&'a [u64; LANES], u32),
+}
+
 /// The accesses of lanes that know the same.
-pub(super) struct Together<'a> {
+struct Together<'a> {
     shadow: &'a mut Shadow,
     clock: &'a Clock,
     party: Party,
@@ -51,11 +63,16 @@ impl Together<'_> {
         }
     }
 
-    /// The accesses of a warp whose addresses lie as they did before.
+    /// The accesses of elements of so many bytes.
     #[inline(always)]
-    pub(super) fn rows(&mut self, shape: &Layout, base: u64, bytes: u64) {
-        for row in &shape.rows {
-            self.row(base.wrapping_add(row.distance), unit(bytes), shape.leaders(row), row.lanes);
+    fn act(&mut self, places: Places<'_>, bytes: u64) {
+        match places {
+            Places::Rows(layout, _, base) => {
+                for row in &layout.rows {
+                    self.row(base.wrapping_add(row.distance), unit(bytes), layout.leaders(row), row.lanes);
+                }
+            }
+            Places::Apart(at, active) => self.apart(at, active, bytes),
         }
     }
 
@@ -80,7 +97,7 @@ impl Together<'_> {
     }
 
     /// The accesses of lanes as they come, neighbours side by side together.
-    pub(super) fn apart(&mut self, at: &[u64; LANES], active: u32, bytes: u64) {
+    fn apart(&mut self, at: &[u64; LANES], active: u32, bytes: u64) {
         let mut rest = active;
         while rest != 0 {
             let first = rest.trailing_zeros() as usize % LANES;
@@ -111,22 +128,22 @@ impl Together<'_> {
 
     /// The access of one lane.
     #[inline]
-    pub(super) fn lane(&mut self, address: u64, bytes: u64, lane: u32) {
+    fn lane(&mut self, address: u64, bytes: u64, lane: u32) {
         let range = self.shadow.range(address, bytes);
         self.touch(range, address, &[lane; 8], 1);
     }
 }
 
 impl Race {
-    /// Does something with the shadow of a memory as lanes of a warp that know the same as `lane`, and tells of what
-    /// was found.
+    /// Checks and remembers accesses of elements of so many bytes by lanes of a warp that know the same as `lane`, and
+    /// tells of what was found.
     #[inline(always)]
     pub(super) fn together(
         &mut self,
         (block, warp, lane): (u32, u32, usize),
         memory: Memory,
         (site, flags, write): (u32, u32, bool),
-        act: impl FnOnce(&mut Together<'_>),
+        (places, bytes): (Places<'_>, u64),
     ) {
         let warps = self.warps;
         let thread = Thread { block, warp, lane: lane as u32 };
@@ -143,7 +160,7 @@ impl Race {
                     &clock,
                     Place { thread, time, warps, settled: false, narrow },
                     what,
-                    act,
+                    (places, bytes),
                 )
             }
             Memory::Shared(_) => {
@@ -154,19 +171,22 @@ impl Race {
                     of.clock(lane),
                     Place { thread, time: of.time, warps, settled, narrow },
                     what,
-                    act,
+                    (places, bytes),
                 )
             }
             Memory::Global => {
                 self.block(block);
                 let known = self.blocks.get(block).and_then(|state| state.warps.get(warp as usize));
                 let Some(of) = known else { return };
+                if let Some(log) = &mut self.log {
+                    return log.add(of.clock(lane), (thread, of.time), what, (places, bytes));
+                }
                 run(
                     &mut self.global,
                     of.clock(lane),
                     Place { thread, time: of.time, warps, settled: false, narrow },
                     what,
-                    act,
+                    (places, bytes),
                 )
             }
         };
@@ -205,8 +225,8 @@ impl Race {
     ) -> bool {
         let space = plan.access.space;
         let first = active.trailing_zeros() as usize % LANES;
-        let alike = self.blocks.get(block).and_then(|state| state.warps.get(warp as usize));
-        if !alike.is_some_and(|warp| warp.knows_alike()) || !self.life.is_empty() {
+        let of = self.block(block).warps.get(warp as usize);
+        if !of.is_some_and(WarpState::knows_alike) || !self.life.is_empty() {
             return false;
         }
         let Some((memory, base)) = self.memory(block, space, at[first]) else { return false };
@@ -242,9 +262,9 @@ impl Race {
                 let may_be_quiet =
                     memory == Memory::Shared(block) && plan.flags == 0 && (layout.distinct || !write);
                 if !(may_be_quiet && self.is_quiet(block, access)) {
-                    self.together((block, warp, first), memory, (site, plan.flags, write), |together| {
-                        together.rows(layout, base, plan.bytes);
-                    });
+                    let places = Places::Rows(layout, number, base);
+                    let what = (site, plan.flags, write);
+                    self.together((block, warp, first), memory, what, (places, plan.bytes));
                 }
             }
         }
@@ -281,9 +301,8 @@ impl Race {
         }
         let first = active.trailing_zeros() as usize % LANES;
         let site = if write { plan.writes } else { plan.reads };
-        self.together((block, warp, first), memory, (site, plan.flags, write), |together| {
-            together.apart(&offsets, even, plan.bytes);
-        });
+        let what = (site, plan.flags, write);
+        self.together((block, warp, first), memory, what, (Places::Apart(&offsets, even), plan.bytes));
         true
     }
 
@@ -360,20 +379,20 @@ pub(super) struct Place {
     pub(super) narrow: bool,
 }
 
-/// Acts on a shadow for a lane.
+/// Checks and remembers accesses of elements of so many bytes; gives what nothing orders.
 #[inline(always)]
 pub(super) fn run(
     shadow: &mut Shadow,
     clock: &Clock,
     Place { thread, time, warps, settled, narrow }: Place,
     (site, flags, write): (u32, u32, bool),
-    act: impl FnOnce(&mut Together<'_>),
+    (places, bytes): (Places<'_>, u64),
 ) -> Vec<Clash> {
     let warp = thread.block * (warps + 1) + thread.warp;
     shadow.tidy();
     let party = party(clock, thread, (warp, time, site | flags), (warps, settled, narrow));
     let mut together =
         Together { shadow, clock, party, write, warps, memo: Memo::default(), found: Vec::new() };
-    act(&mut together);
+    together.act(places, bytes);
     together.found
 }
