@@ -84,6 +84,8 @@ pub(crate) struct Preempt {
     pub(crate) turns: u64,
     /// Warps that are held up.
     pub(crate) delayed: usize,
+    /// Nobody else is held up.
+    pub(crate) calm: bool,
 }
 
 #[derive(Debug)]
@@ -135,7 +137,7 @@ impl Preempt {
                 Kind::Delays { places: Arc::clone(places), left: draws.magnitude(bits), bits }
             }
         };
-        Some(Box::new(Preempt { draws, kind, turns: 0, delayed: 0 }))
+        Some(Box::new(Preempt { draws, kind, turns: 0, delayed: 0, calm: false }))
     }
 
     /// The priority of a warp that starts; 0 where there are none.
@@ -188,7 +190,7 @@ impl Preempt {
                 Cut::Change(*low)
             }
             Kind::Delays { places, left, bits } => {
-                let many = self.delayed >= MOST_DELAYED;
+                let many = self.calm || self.delayed >= MOST_DELAYED;
                 if many || (!places.is_empty() && !places.contains(&place)) {
                     return Cut::None;
                 }

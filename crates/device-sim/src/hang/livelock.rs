@@ -47,8 +47,6 @@ const MOST_BROKEN: usize = 8;
 /// What is known of a grid's repetitions.
 #[derive(Debug, Default)]
 pub(crate) struct Livelock {
-    /// Loads may see values that were overwritten: what threads do is not decided by memory alone.
-    off: bool,
     /// The clock at which the detector is to be called.
     next: u64,
     /// Blocks that have ended and started when it last looked, and the clock then.
@@ -106,13 +104,6 @@ struct Recording {
     turns: u64,
 }
 
-impl Livelock {
-    /// With `off` nothing is looked for.
-    pub(crate) fn new(off: bool) -> Livelock {
-        Livelock { off, ..Livelock::default() }
-    }
-}
-
 impl Core<'_> {
     /// Writes an access down of which nothing has happened yet.
     #[cold]
@@ -162,6 +153,20 @@ impl Grid {
     #[cold]
     #[inline(never)]
     pub(crate) fn look_for_livelock(&mut self) -> Result<bool, Box<Fault>> {
+        let parked = self.look_on();
+        // What threads do is decided by their state and by memory alone while that is compared: loads see the newest
+        // values, and nobody is held up. So any run may go on.
+        let looks = !matches!(self.livelock.mode, Mode::Quiet) || self.livelock.met.is_some();
+        if let Some(race) = &mut self.shared.race {
+            race.see_newest(looks);
+        }
+        if let Some(preempt) = &mut self.shared.preempt {
+            preempt.calm = looks;
+        }
+        parked
+    }
+
+    fn look_on(&mut self) -> Result<bool, Box<Fault>> {
         let clock = self.shared.clock;
         if self.livelock.stuck.take().is_some() {
             // Somebody outside has let them go.
@@ -171,7 +176,6 @@ impl Grid {
             self.end_recording();
             let since = self.livelock.since;
             self.livelock = Livelock {
-                off: self.livelock.off,
                 next: since + QUIET,
                 progress: self.livelock.progress,
                 since,
@@ -236,7 +240,6 @@ impl Grid {
         };
         !matches!(self.schedule(), Schedule::Chosen(_))
             && self.shared.pace.is_none()
-            && !self.livelock.off
             && (self.next_block == self.blocks || self.is_full())
             && self.livelock.broken.len() < MOST_BROKEN
             && !self.slots.iter().flatten().flat_map(|block| &block.warps).any(timed)

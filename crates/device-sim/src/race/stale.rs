@@ -38,6 +38,8 @@ pub(super) struct Stale {
     operation: u64,
     /// What the lanes of the running load see.
     seen: SmallVec<[(usize, u64); 4]>,
+    /// They see the newest values.
+    newest: bool,
 }
 
 /// A location, by how it is accessed, and its values, the newest last.
@@ -70,6 +72,7 @@ impl Stale {
             learned: FxHashMap::default(),
             operation: 0,
             seen: SmallVec::new(),
+            newest: false,
         }
     }
 
@@ -140,6 +143,13 @@ impl Race {
         }
     }
 
+    /// Lets all loads see the newest values from now on, or older ones as well.
+    pub(crate) fn see_newest(&mut self, newest: bool) {
+        if let Some(stale) = &mut self.stale {
+            stale.newest = newest;
+        }
+    }
+
     fn stale_forget(&mut self, memory: Memory) {
         if let Some(stale) = &mut self.stale {
             stale.forget(memory);
@@ -178,8 +188,8 @@ impl Race {
 
     fn stale_loads(&mut self, core: &mut Core<'_>, op: &Micro, access: &Access) {
         let Some(mut stale) = self.stale.take() else { return };
-        let may =
-            matches!(access.order, Order::Weak | Order::Relaxed | Order::Volatile) && !core.spy.recording;
+        let may = matches!(access.order, Order::Weak | Order::Relaxed | Order::Volatile)
+            && !(core.spy.recording || stale.newest);
         stale.seen.clear();
         for (actor, memory, address, bytes, now) in self.elements_of(core, op, access) {
             let Some(location) = stale.location(memory, address, bytes, now) else { continue };
