@@ -87,40 +87,45 @@ fn values_that_are_overwritten_and_threads_held_up_hide_none() {
         #20 st.relaxed.gpu.global.u32 [%d0], %r6;
         #20 ld.relaxed.gpu.global.u32 %r7, [%d0]; setp.ne.u32 %p4, %r7, 9; @%p4 bra W;
         E: ret;";
-    for (body, blocks, threads) in [(TO_AND_FRO, 1, 64), (TURNS, 2, 1), (ring, 1, 2), (ring, 1, 33)] {
-        for seed in 0..6 {
-            let case = Case::new(body);
-            case.device.memory().fill(case.buffer, &[0], 64).unwrap();
-            let mut request = case.request(blocks, threads);
-            (request.races, request.stale, request.seed) = (true, seed % 2 == 0, seed);
-            if seed % 3 > 0 {
-                request.schedule = Schedule::Adversarial(Default::default());
-            }
-            let mut grid = case.grid(request);
-            assert_eq!(finish(&mut grid), Progress::Parked, "seed {seed}");
-            let finding = grid.standstill(None).unwrap().finding;
-            assert!(matches!(finding.rule.name(), "wait-cycle" | "non-terminating-loop"), "{finding:?}");
-            assert_eq!(finding.known.word(), "observed", "seed {seed}");
-        }
-    }
+    under_all(ring, 1, 2);
 }
 
-const TURNS: &str = "
-    mov.u32 %r1, %ctaid.x; mov.u32 %r6, 1; sub.u32 %r2, %r6, %r1;
-    L:
-    #10 atom.global.add.u32 %r3, [%d0+4], 0;
-    #10 setp.ne.u32 %p1, %r3, 0; @%p1 bra E;
-    W:
-    #11 atom.global.add.u32 %r4, [%d0], 0;
-    #11 setp.ne.u32 %p2, %r4, %r1; @%p2 bra W;
-    #12 atom.global.exch.b32 %r5, [%d0], %r2;
-    bra L;
-    E: ret;";
+#[test]
+fn values_that_are_overwritten_hide_no_hand_over() {
+    under_all(TO_AND_FRO, 1, 64);
+}
+
+/// Where loads see older values, and where threads are held up.
+fn under_all(body: &str, blocks: u32, threads: u32) {
+    for seed in 0..2 {
+        let case = Case::new(body);
+        case.device.memory().fill(case.buffer, &[0], 64).unwrap();
+        let mut request = case.request(blocks, threads);
+        (request.races, request.stale, request.seed) = (true, seed == 0, seed);
+        if seed > 0 {
+            request.schedule = Schedule::Adversarial(Default::default());
+        }
+        let mut grid = case.grid(request);
+        assert_eq!(finish(&mut grid), Progress::Parked, "seed {seed}");
+        let finding = grid.standstill(None).unwrap().finding;
+        assert!(matches!(finding.rule.name(), "wait-cycle" | "non-terminating-loop"), "{finding:?}");
+        assert_eq!(finding.known.word(), "observed", "seed {seed}");
+    }
+}
 
 #[test]
 fn two_blocks_pass_the_turn_without_end() {
     circles(
-        TURNS,
+        "mov.u32 %r1, %ctaid.x; mov.u32 %r6, 1; sub.u32 %r2, %r6, %r1;
+         L:
+         #10 atom.global.add.u32 %r3, [%d0+4], 0;
+         #10 setp.ne.u32 %p1, %r3, 0; @%p1 bra E;
+         W:
+         #11 atom.global.add.u32 %r4, [%d0], 0;
+         #11 setp.ne.u32 %p2, %r4, %r1; @%p2 bra W;
+         #12 atom.global.exch.b32 %r5, [%d0], %r2;
+         bra L;
+         E: ret;",
         2,
         1,
         "WaitCycle 11 observed: thread 0 of block 0 and thread 0 of block 1 go round without end: registers and \

@@ -159,6 +159,13 @@ fn copies_are_under_way_until_they_are_waited_for() {
 fn a_value_that_is_written_back_may_undo_another_write() {
     let body = "\n#8 ld.volatile.global.u32 %r1, [%d0];\n add.u32 %r1, %r1, 1;\n#9 st.volatile.global.u32 [%d0], %r1;\nret;";
     check(&format!("{START}{body}"), 2, 64, &[("lost-update", 9)]);
+    // By an exchange whose result nobody looks at; whoever does can see what came in between.
+    let exchange =
+        "\n#8 atom.global.add.u32 %r1, [%d0], 0;\n mad.lo.u32 %r1, %r1, 3, 1;\n#9 atom.global.exch.b32";
+    check(&format!("{START}{exchange} %r9, [%d0], %r1;\nret;"), 2, 64, &[("lost-update", 9)]);
+    check(&format!("{START}{exchange} %r9, [%d0], %r1; st.global.u32 [%d0+8], %r9;\nret;"), 1, 1, &[]);
+    let own = "mul.wide.u32 %d1, %r2, 4; add.s64 %d1, %d0, %d1; mul.wide.u32 %d2, %r8, 1024; add.s64 %d1, %d1, %d2;";
+    check(&format!("{START}{own} {} %r9, [%d1], %r1;\nret;", exchange.replace("%d0", "%d1")), 2, 64, &[]);
 }
 
 #[test]

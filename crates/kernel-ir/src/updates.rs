@@ -8,7 +8,7 @@ use crate::{AtomicOperation, ControlFlow, Dominators, Function, Op, Order};
 /// The reads and writes of a function that belong together, by the index of the instruction.
 #[derive(Debug, Default)]
 pub struct Updates {
-    /// Stores and compare-and-swaps whose new value comes from reads.
+    /// Stores, exchanges and compare-and-swaps whose new value comes from reads.
     pub updates: FxHashMap<u32, Update>,
     /// All that is part of an update.
     pub noted: FxHashSet<u32>,
@@ -18,7 +18,7 @@ pub struct Updates {
     pub unobserved: FxHashSet<u32>,
 }
 
-/// A store or a compare-and-swap whose new value comes from reads.
+/// A store, an exchange or a compare-and-swap whose new value comes from reads.
 #[derive(Debug, Default, Clone)]
 pub struct Update {
     /// The reads that the new value comes from.
@@ -54,6 +54,13 @@ impl Updates {
                     let from = value(1).map(|value| reads(function, &ssa, value)).unwrap_or_default();
                     Update { from, ..Update::default() }
                 }
+                // Whoever looks at what an exchange gives can see what came in between.
+                Op::Atomic { operation: AtomicOperation::Exchange, access }
+                    if access.elements <= 1 && found.unobserved.contains(&id) =>
+                {
+                    let from = value(1).map(|value| reads(function, &ssa, value)).unwrap_or_default();
+                    Update { from, ..Update::default() }
+                }
                 Op::Atomic { operation: AtomicOperation::CompareExchange, .. } => {
                     let from = value(2).map(|value| reads(function, &ssa, value)).unwrap_or_default();
                     let expected = value(1).map(|value| reads(function, &ssa, value)).unwrap_or_default();
@@ -72,11 +79,11 @@ impl Updates {
                 }
                 _ => continue,
             };
+            found.guesses.extend(&update.expected);
             if update.from.is_empty() {
                 continue;
             }
             found.noted.insert(id);
-            found.guesses.extend(&update.expected);
             found.noted.extend(update.from.iter().chain(&update.expected));
             found.updates.insert(id, update);
         }
