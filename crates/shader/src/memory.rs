@@ -1,0 +1,239 @@
+//! Variables, buffers and atomics.
+
+use naga::{AtomicFunction, Expression, GlobalVariable, Handle, Span, TypeInner};
+use standstill_kernel_ir::{
+    Access, ArithmeticFlags as Flags, AtomicOperation, Comparison, Op, Operand, Operation, Order, Register,
+    Scope, Space, Type,
+};
+
+use crate::expression::pointee;
+use crate::frame::{Builder, Fault, Frame, Pointer, Value, plain_access};
+use crate::operation::{arithmetic, compare, flagged};
+use crate::types::{memory_type, register_type};
+
+impl<'a> Builder<'a> {
+    /// A variable of module scope.
+    pub(crate) fn global(&mut self, handle: Handle<GlobalVariable>) -> Value {
+        if let Some(pointer) = self.globals.get(&handle) {
+            return Value::Pointer(pointer.clone());
+        }
+        let buffer = self.layout.buffers.iter().position(|&known| known == handle);
+        let address = buffer.and_then(|at| self.addresses.get(at).copied());
+        match (buffer, address) {
+            (Some(at), Some(address)) => Value::Pointer(Pointer::Memory {
+                space: Space::Global,
+                base: address.into(),
+                offset: 0,
+                buffer: Some(at),
+            }),
+            _ => Value::Handle,
+        }
+    }
+
+    /// What lies at a pointer.
+    pub(crate) fn load(&mut self, pointer: &Pointer, inner: &TypeInner) -> Option<Vec<Operand>> {
+        let slots = self.types.slots(inner)?;
+        let mut all = Vec::with_capacity(slots.len());
+        match pointer {
+            Pointer::Registers(registers) => {
+                for (&register, slot) in registers.iter().zip(&slots) {
+                    all.push(self.copy(register_type(slot.scalar), register.into()));
+                }
+            }
+            Pointer::Memory { space, .. } => {
+                for slot in slots {
+                    let address = address(pointer, slot.offset)?;
+                    let stored = memory_type(slot.scalar);
+                    let mut access = plain_access(*space, stored);
+                    if matches!(inner, TypeInner::Atomic(_)) {
+                        (access.order, access.scope) = strength(*space);
+                    }
+                    let value = self.result(Op::Load(access), stored, &[address]);
+                    all.push(match register_type(slot.scalar) {
+                        Type::Pred => self.result(
+                            compare(Comparison::Ne, Type::U32),
+                            Type::Pred,
+                            &[value, Operand::Immediate(0)],
+                        ),
+                        _ => value,
+                    });
+                }
+            }
+        }
+        Some(all)
+    }
+
+    /// Puts scalars where a pointer points; with an order, as an atomic store.
+    pub(crate) fn store(
+        &mut self,
+        pointer: &Pointer,
+        inner: &TypeInner,
+        values: &[Operand],
+        order: Option<(Order, Scope)>,
+    ) -> Option<()> {
+        let slots = self.types.slots(inner)?;
+        match pointer {
+            Pointer::Registers(registers) => {
+                for ((&register, &value), slot) in registers.iter().zip(values).zip(&slots) {
+                    let ty = register_type(slot.scalar);
+                    self.push(flagged(Operation::Mov, ty, 0), &[register], &[value]);
+                }
+            }
+            Pointer::Memory { space, .. } => {
+                for (&value, slot) in values.iter().zip(&slots) {
+                    let address = address(pointer, slot.offset)?;
+                    let stored = memory_type(slot.scalar);
+                    let value = match register_type(slot.scalar) {
+                        Type::Pred => {
+                            let (yes, no) = (Operand::Immediate(1), Operand::Immediate(0));
+                            self.result(arithmetic(Operation::Selp, Type::U32), Type::U32, &[yes, no, value])
+                        }
+                        _ => value,
+                    };
+                    let mut access = plain_access(*space, stored);
+                    if let Some((order, scope)) = order {
+                        (access.order, access.scope) = (order, scope);
+                    }
+                    self.push(Op::Store(access), &[], &[address, value]);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// A pointer to a named part.
+    pub(crate) fn part(&mut self, pointer: &Pointer, inner: &TypeInner, index: u32) -> Option<Pointer> {
+        Some(match pointer {
+            Pointer::Registers(registers) => {
+                let (before, part) = self.types.component(inner, index)?;
+                let count = self.types.slots(&part)?.len();
+                Pointer::Registers(registers.get(before..before + count)?.to_vec())
+            }
+            Pointer::Memory { space, base, offset, buffer } => Pointer::Memory {
+                space: *space,
+                base: *base,
+                offset: offset + i64::from(self.types.offset(inner, index)?),
+                buffer: *buffer,
+            },
+        })
+    }
+
+    /// A pointer to an element by an index that is worked out.
+    pub(crate) fn element(
+        &mut self,
+        pointer: &Pointer,
+        inner: &TypeInner,
+        index: Operand,
+        signed: bool,
+    ) -> Option<Pointer> {
+        if let Operand::Immediate(index) = index {
+            return self.part(pointer, inner, u32::try_from(index).ok()?);
+        }
+        let Pointer::Memory { space, base, offset, buffer } = pointer else { return None };
+        let stride = Operand::Immediate(u64::from(self.types.stride(inner)?));
+        let ty = if signed { Type::S32 } else { Type::U32 };
+        let start = match *base {
+            Operand::Symbol { .. } => self.copy(Type::U64, *base),
+            base => base,
+        };
+        let distance = self.result(flagged(Operation::Mul, ty, Flags::WIDE), Type::U64, &[index, stride]);
+        let sum = self.result(arithmetic(Operation::Add, Type::S64), Type::U64, &[start, distance]);
+        Some(Pointer::Memory { space: *space, base: sum, offset: *offset, buffer: *buffer })
+    }
+
+    /// An atomic update (WGSL, «Atomic Read-modify-write»).
+    pub(crate) fn atomic(
+        &mut self,
+        frame: &mut Frame<'a>,
+        pointer: Handle<Expression>,
+        fun: AtomicFunction,
+        value: Handle<Expression>,
+        result: Option<Handle<Expression>>,
+        span: Span,
+    ) -> Result<(), Fault> {
+        let fault = || ("an atomic that is not known here".to_owned(), span);
+        let inner = pointee(self, self.type_of(frame, pointer)).ok_or_else(fault)?;
+        let kind = self.scalar_kind(&inner).ok_or_else(fault)?;
+        let ty = register_type(kind);
+        let Value::Pointer(place) = self.value(frame, pointer)? else { return Err(fault()) };
+        let Pointer::Memory { space, .. } = place else { return Err(fault()) };
+        let address = address(&place, 0).ok_or_else(fault)?;
+        let mut operand = self.scalar(frame, value)?;
+        let mut operands = vec![address];
+        let operation = match fun {
+            AtomicFunction::Add => AtomicOperation::Add,
+            AtomicFunction::Subtract => {
+                operand = self.unary(naga::UnaryOperator::Negate, kind, operand);
+                AtomicOperation::Add
+            }
+            AtomicFunction::And => AtomicOperation::And,
+            AtomicFunction::ExclusiveOr => AtomicOperation::Xor,
+            AtomicFunction::InclusiveOr => AtomicOperation::Or,
+            AtomicFunction::Min => AtomicOperation::Min,
+            AtomicFunction::Max => AtomicOperation::Max,
+            AtomicFunction::Exchange { compare: None } => AtomicOperation::Exchange,
+            AtomicFunction::Exchange { compare: Some(expected) } => {
+                operands.push(self.scalar(frame, expected)?);
+                AtomicOperation::CompareExchange
+            }
+        };
+        operands.push(operand);
+        let (order, scope) = strength(space);
+        let access = Access { order, scope, ..plain_access(space, ty) };
+        let op = Op::Atomic { access, operation };
+        let Some(result) = result else {
+            let into: &[Operand] = &[Operand::Absent];
+            if self.open {
+                self.out.push_guarded(self.at, None, op, into, &operands);
+            }
+            return Ok(());
+        };
+        let old: Register = self.out.register(ty);
+        self.push(op, &[old], &operands);
+        let mut values = vec![old.into()];
+        // A compare-and-exchange also says whether it exchanged.
+        if let (AtomicOperation::CompareExchange, Some(&expected)) = (operation, operands.get(1)) {
+            values.push(self.result(compare(Comparison::Eq, ty), Type::Pred, &[old.into(), expected]));
+        }
+        frame.values.insert(result, Value::Scalars(values));
+        Ok(())
+    }
+
+    /// A store of a statement.
+    pub(crate) fn store_to(
+        &mut self,
+        frame: &mut Frame<'a>,
+        pointer: Handle<Expression>,
+        value: Handle<Expression>,
+        span: Span,
+    ) -> Result<(), Fault> {
+        let fault = || ("a store that is not known here".to_owned(), span);
+        let inner = pointee(self, self.type_of(frame, pointer)).ok_or_else(fault)?;
+        let values = self.scalars(frame, value)?;
+        let Value::Pointer(place) = self.value(frame, pointer)? else { return Err(fault()) };
+        self.locate(frame, span);
+        let order = match (&inner, &place) {
+            (TypeInner::Atomic(_), Pointer::Memory { space, .. }) => Some(strength(*space)),
+            _ => None,
+        };
+        self.store(&place, &inner, &values, order).ok_or_else(fault)
+    }
+}
+
+/// Atomics are relaxed: workgroup memory is for the workgroup, buffers are for the device (WGSL, «Memory Model»).
+fn strength(space: Space) -> (Order, Scope) {
+    (Order::Relaxed, if space == Space::Shared { Scope::Cta } else { Scope::Gpu })
+}
+
+/// The address of a byte behind a pointer.
+fn address(pointer: &Pointer, more: u32) -> Option<Operand> {
+    let Pointer::Memory { base, offset, .. } = pointer else { return None };
+    let offset = i32::try_from(offset + i64::from(more)).ok()?;
+    Some(match *base {
+        Operand::Register(base) => Operand::Address { base, offset },
+        Operand::Symbol { symbol, offset: from } => {
+            Operand::Symbol { symbol, offset: from.checked_add(offset)? }
+        }
+        other => other,
+    })
+}
