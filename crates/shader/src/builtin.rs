@@ -56,6 +56,10 @@ impl Builder<'_> {
     }
 
     fn special(&mut self, special: Special) -> Operand {
+        let special = match special {
+            Special::Tid(_) | Special::LaneId | Special::WarpId if self.by_specification => Special::Other,
+            special => special,
+        };
         self.result(arithmetic(Operation::Mov, Type::U32), Type::U32, &[Operand::Special(special)])
     }
 }

@@ -93,6 +93,8 @@ pub(crate) struct Builder<'a> {
     /// Conditions behind which a function returns, and those that end loops.
     pub(crate) early_returns: Vec<(u32, u32)>,
     pub(crate) loops: Vec<(u32, u32)>,
+    /// Values are as little known as to the specification's own analysis.
+    pub(crate) by_specification: bool,
     instructions: usize,
     place: (Span, LocationId),
 }
@@ -113,6 +115,7 @@ impl<'a> Builder<'a> {
             addresses: Vec::new(),
             early_returns: Vec::new(),
             loops: Vec::new(),
+            by_specification: false,
             instructions: 0,
             place: (Span::UNDEFINED, LocationId(0)),
         }
@@ -274,7 +277,8 @@ impl<'a> Builder<'a> {
                 AddressSpace::WorkGroup => self.variable(&name, Space::Shared, bytes),
                 AddressSpace::Private => {
                     let in_memory = indexed.contains(&handle) && !matches!(inner, TypeInner::Scalar(_));
-                    let registers = if in_memory { None } else { self.registers(inner) };
+                    let registers =
+                        if in_memory || self.by_specification { None } else { self.registers(inner) };
                     let pointer = match registers {
                         Some(registers) => Pointer::Registers(registers),
                         None => self.variable(&name, Space::Local, bytes),

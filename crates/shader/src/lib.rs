@@ -27,4 +27,4 @@ mod statement;
 mod subgroup;
 mod types;
 
-pub use program::{Parameter, ParameterKind, Shader, ShaderError, wgsl};
+pub use program::{Parameter, ParameterKind, Shader, ShaderError, wgsl, wgsl_by_specification};

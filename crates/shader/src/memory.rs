@@ -1,9 +1,11 @@
 //! Variables, buffers and atomics.
 
-use naga::{AtomicFunction, Expression, GlobalVariable, Handle, Span, TypeInner};
+use naga::{
+    AddressSpace, AtomicFunction, Expression, GlobalVariable, Handle, Span, StorageAccess, TypeInner,
+};
 use standstill_kernel_ir::{
     Access, ArithmeticFlags as Flags, AtomicOperation, Comparison, Op, Operand, Operation, Order, Register,
-    Scope, Space, Type,
+    Scope, Space, Special, Type,
 };
 
 use crate::expression::pointee;
@@ -30,8 +32,37 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Whether what a pointer points at can be written and is not the function's own.
+    fn is_writable(&self, pointer: &Pointer) -> bool {
+        let Pointer::Memory { space, base, buffer, .. } = pointer else { return false };
+        let own = |pointer: &Pointer| matches!(pointer, Pointer::Memory { base: known, .. } if known == base);
+        match (buffer.and_then(|at| self.layout.buffers.get(at)), space) {
+            (Some(&buffer), _) => match self.module.global_variables[buffer].space {
+                AddressSpace::Storage { access } => access.contains(StorageAccess::STORE),
+                _ => false,
+            },
+            (None, Space::Local) => self.globals.values().any(own),
+            (None, _) => true,
+        }
+    }
+
     /// What lies at a pointer.
     pub(crate) fn load(&mut self, pointer: &Pointer, inner: &TypeInner) -> Option<Vec<Operand>> {
+        let may_be_anything = self.by_specification && self.is_writable(pointer);
+        self.load_as(pointer, inner, may_be_anything)
+    }
+
+    /// The same between two barriers, where all invocations get the same.
+    pub(crate) fn load_uniformly(&mut self, pointer: &Pointer, inner: &TypeInner) -> Option<Vec<Operand>> {
+        self.load_as(pointer, inner, false)
+    }
+
+    fn load_as(
+        &mut self,
+        pointer: &Pointer,
+        inner: &TypeInner,
+        may_be_anything: bool,
+    ) -> Option<Vec<Operand>> {
         let slots = self.types.slots(inner)?;
         let mut all = Vec::with_capacity(slots.len());
         match pointer {
@@ -48,7 +79,12 @@ impl<'a> Builder<'a> {
                     if matches!(inner, TypeInner::Atomic(_)) {
                         (access.order, access.scope) = strength(*space);
                     }
-                    let value = self.result(Op::Load(access), stored, &[address]);
+                    let op = match may_be_anything {
+                        true => arithmetic(Operation::Mov, stored),
+                        false => Op::Load(access),
+                    };
+                    let from = if may_be_anything { Operand::Special(Special::Other) } else { address };
+                    let value = self.result(op, stored, &[from]);
                     all.push(match register_type(slot.scalar) {
                         Type::Pred => self.result(
                             compare(Comparison::Ne, Type::U32),

@@ -185,6 +185,20 @@ pub(crate) fn runtime_array(types: Types<'_>, inner: &TypeInner) -> Option<(u32,
 /// # Errors
 /// What is no WGSL, with its place, and what is too large.
 pub fn wgsl(text: &str, file: &str) -> Result<Shader, ShaderError> {
+    read(text, file, false)
+}
+
+/// Reads WGSL so that analyses know no more of values than the specification's uniformity analysis does: what is read from
+/// variables that can be written in the address spaces private, workgroup and storage may be anything, and so may the indices of
+/// an invocation (WGSL, «Uniformity»).
+///
+/// # Errors
+/// As [`wgsl`].
+pub fn wgsl_by_specification(text: &str, file: &str) -> Result<Shader, ShaderError> {
+    read(text, file, true)
+}
+
+fn read(text: &str, file: &str, by_specification: bool) -> Result<Shader, ShaderError> {
     // The parser is a library's; a fault of it must not end the whole command.
     let parsed = std::panic::catch_unwind(|| naga::front::wgsl::parse_str(text));
     let lines = Lines::new(text);
@@ -200,10 +214,15 @@ pub fn wgsl(text: &str, file: &str) -> Result<Shader, ShaderError> {
             return Err(ShaderError { message, line: 0, column: 0 });
         }
     };
-    lower(&module, &lines, file)
+    lower(&module, &lines, file, by_specification)
 }
 
-fn lower(module: &naga::Module, lines: &Lines, file: &str) -> Result<Shader, ShaderError> {
+fn lower(
+    module: &naga::Module,
+    lines: &Lines,
+    file: &str,
+    by_specification: bool,
+) -> Result<Shader, ShaderError> {
     let layout = Layout::of(module);
     let mut shader = Shader {
         module: Module {
@@ -221,6 +240,7 @@ fn lower(module: &naga::Module, lines: &Lines, file: &str) -> Result<Shader, Sha
     for entry in module.entry_points.iter().filter(|entry| entry.stage == ShaderStage::Compute) {
         let id = FunctionId(shader.functions.len() as u32);
         let mut builder = Builder::new(module, &layout, lines);
+        builder.by_specification = by_specification;
         builder.entry_point(entry).map_err(|(message, span)| {
             let (line, column) = span.to_range().map_or((0, 0), |range| lines.place(range.start as u32));
             ShaderError { message, line, column }

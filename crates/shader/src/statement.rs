@@ -77,7 +77,7 @@ impl<'a> Builder<'a> {
                 let inner = pointee(self, self.type_of(frame, pointer)).ok_or_else(fault)?;
                 let Value::Pointer(place) = self.value(frame, pointer)? else { return Err(fault()) };
                 self.barrier(Barrier::WORK_GROUP);
-                let values = self.load(&place, &inner).ok_or_else(fault)?;
+                let values = self.load_uniformly(&place, &inner).ok_or_else(fault)?;
                 self.barrier(Barrier::WORK_GROUP);
                 frame.values.insert(result, Value::Scalars(values));
             }

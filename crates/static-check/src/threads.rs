@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use standstill_kernel_ir::{
-    Arithmetic, ArithmeticFlags, BooleanOperation, Comparison, Instruction, Op, Operand, Operation, Space,
-    Special, ValueDef, ValueId, evaluate,
+    Arithmetic, ArithmeticFlags, BlockId, BooleanOperation, Comparison, Instruction, Op, Operand, Operation,
+    Space, Special, ValueDef, ValueId, evaluate,
 };
 
 use split::{Split, gcd};
@@ -223,7 +223,7 @@ impl<'a> ThreadValues<'a> {
         else {
             return false;
         };
-        if combine != BooleanOperation::None || ty.is_float() {
+        if combine != BooleanOperation::None || ty.is_float() || self.reads_left_over(uniformity, condition) {
             return false;
         }
         let (Some(left), Some(right)) = (
@@ -252,6 +252,28 @@ impl<'a> ThreadValues<'a> {
                     < first.div_euclid(divisor) + i64::from(first.rem_euclid(divisor) != 0)
             }
             Err(_) => false,
+        }
+    }
+
+    /// Whether a value is made of one that threads took out of a loop in different rounds: there each has its own.
+    fn reads_left_over(&self, uniformity: &Uniformity, value: ValueId) -> bool {
+        let body = self.body;
+        let Some(reader) = body.ssa.block(value, &body.flow) else { return false };
+        let left_over = |source: ValueId| {
+            let mut around = body.ssa.block(source, &body.flow).and_then(|block| body.loops.innermost(block));
+            while let Some(id) = around.filter(|&id| !body.loops.contains(id, reader)) {
+                let parts = |&(from, _): &(BlockId, BlockId)| uniformity.branch(from) < Agreement::Block;
+                if body.loops.exits(id).iter().any(parts) {
+                    return true;
+                }
+                around = body.loops.get(id).and_then(|l| l.parent);
+            }
+            false
+        };
+        match body.definition(value) {
+            Some((_, instruction)) => (0..usize::from(instruction.operands.sources))
+                .any(|index| body.source_value(instruction, index).is_some_and(left_over)),
+            None => body.ssa.incoming(value).iter().any(|&(_, incoming)| left_over(incoming)),
         }
     }
 
@@ -302,6 +324,9 @@ impl<'a> ThreadValues<'a> {
         }
         if uniformity.value(value) >= Agreement::Block {
             return Some(Split::uniform(self.threads, self.divisor(value, 0)));
+        }
+        if self.reads_left_over(uniformity, value) {
+            return None;
         }
         if let Some(ValueDef::Phi { .. }) = self.body.ssa.definition(value) {
             return self.split_induction(uniformity, value, depth);

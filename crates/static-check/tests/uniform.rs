@@ -117,3 +117,15 @@ fn a_block_that_is_bounded_to_one_warp_agrees_where_the_warp_does() {
     assert_eq!(rules(32), Vec::<&str>::new());
     assert_eq!(rules(64), ["divergent-barrier"]);
 }
+
+/// Threads that leave a loop in different rounds have different counts behind it.
+#[test]
+fn a_count_of_rounds_differs_behind_its_loop() {
+    let body = |bound: &str| {
+        format!(
+            "mov.u32 %r4, 0;\nmov.u32 %r5, 0;\nL:\nsetp.ge.u32 %p1, %r5, {bound};\n@%p1 bra E;\nadd.u32 %r4, %r4, 1;\n\
+             add.u32 %r5, %r5, 1;\nbra L;\nE:\nsetp.gt.u32 %p2, %r4, 3;\n@!%p2 bra X;\nbar.sync 0;\nX:\nst.global.u32 [%rd2], %r4;"
+        )
+    };
+    check(&body("6"), &body("%r2"), "divergent-barrier");
+}
