@@ -44,8 +44,8 @@ pub(crate) enum Command {
                         3 not decided."
 )]
 pub(crate) struct CheckArgs {
-    /// CUDA sources (.cu), PTX, or executables, libraries, objects and fatbins with PTX inside; `-`
-    /// reads one of them but a source from standard input
+    /// CUDA sources (.cu), Rust kernels (.rs), WGSL (.wgsl), PTX, or executables, libraries, objects and fatbins with PTX
+    /// inside; `-` reads one of them but a source from standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
@@ -61,6 +61,9 @@ pub(crate) struct CheckArgs {
     /// Analyse only kernels with this name (mangled, readable, or without namespace and template arguments)
     #[arg(long, value_name = "NAME")]
     pub(crate) kernel: Vec<String>,
+    /// Judge WGSL by the specification's own uniformity analysis, which knows less of values
+    #[arg(long)]
+    pub(crate) wgsl_strict: bool,
     /// Files analysed at the same time; as many as there are cores unless given
     #[arg(short, long, value_name = "N", value_parser = crate::launch::parse_jobs)]
     pub(crate) jobs: Option<usize>,

@@ -13,12 +13,13 @@ use crate::compile::Toolchain;
 use crate::disk::DiskSources;
 use crate::engine::{Analysis, Request, analyse};
 use crate::exit::{self, BAD_INPUT};
-use crate::input::{self, PtxText};
+use crate::input::{self, Language, PtxText};
+use crate::kernel_text;
 use crate::launch;
 use crate::output::{self, fail};
-use crate::rust;
 use crate::slips;
 use crate::unused::{self, KernelFacts};
+use crate::{rust, shader};
 
 /// What one input gave.
 #[derive(Debug, Default)]
@@ -77,7 +78,7 @@ fn check_one(
     let loaded = input::load(path, toolchain, hash);
     let mut checked = Checked { errors: loaded.errors, ..Checked::default() };
     let readable = loaded.source.is_some()
-        || loaded.rust.is_some()
+        || loaded.kernel_text.is_some()
         || !loaded.texts.is_empty()
         || !loaded.sha256.is_empty();
     checked.input = readable.then(|| Input { path: shown.clone(), sha256: loaded.sha256 });
@@ -110,8 +111,8 @@ fn check_one(
         findings.extend(take(analysis, &text, &mut checked));
         keep_shown(text, &findings, sources);
     }
-    if let Some(text) = loaded.rust {
-        findings.extend(check_rust(text, &shown, arguments, &mut checked, sources));
+    if let Some((language, text)) = loaded.kernel_text {
+        findings.extend(check_kernel_text(language, text, &shown, arguments, &mut checked, sources));
     }
     if let Some(compiled) = &loaded.compiled {
         checked.compiler = compiled.compiler.clone();
@@ -151,8 +152,9 @@ fn analyse_text(
     })
 }
 
-/// Checks a source of Rust kernels; gives the findings.
-fn check_rust(
+/// Checks a source that is read without a compiler; gives the findings.
+fn check_kernel_text(
+    language: Language,
     text: String,
     shown: &str,
     arguments: &CheckArgs,
@@ -162,7 +164,11 @@ fn check_rust(
     let error = |line, column, message| InputError { file: shown.to_owned(), line, column, message };
     let (launches, wrong) = comments::launches(&text);
     checked.errors.extend(wrong.into_iter().map(|slip| error(slip.line, 0, slip.message)));
-    let analysed = rust::analyse(&rust::Request {
+    let analyse = match language {
+        Language::Rust => rust::analyse,
+        Language::Wgsl => shader::analyse,
+    };
+    let analysed = analyse(&kernel_text::Request {
         text: &text,
         name: shown,
         shapes: &|name| match wanted(arguments, name) {
@@ -170,6 +176,7 @@ fn check_rust(
             false => Vec::new(),
         },
         platform: arguments.verdict.platform.platform(),
+        by_specification: arguments.wgsl_strict,
     });
     sources.insert(shown.to_owned(), text.into());
     checked.errors.extend(analysed.problems.into_iter().map(|p| error(p.line, p.column, p.message)));

@@ -31,8 +31,8 @@ pub(crate) struct Loaded {
     pub(crate) registers: HashMap<String, u32>,
     /// What the compiler said, when one was called; its PTX is among the texts.
     pub(crate) compiled: Option<Compiled>,
-    /// The text of a source of Rust kernels.
-    pub(crate) rust: Option<String>,
+    /// The text of a source that is read without a compiler, and its language.
+    pub(crate) kernel_text: Option<(Language, String)>,
     /// SHA-256 of the input, when asked for.
     pub(crate) sha256: String,
     /// What could not be read.
@@ -55,8 +55,20 @@ const LARGEST_FILE: u64 = 4 << 30;
 /// Most bytes of a pipe, whose end is not known before.
 const LARGEST_STREAM: u64 = 1 << 30;
 
+/// A language that is read without a compiler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    /// Rust kernels.
+    Rust,
+    /// Shaders in WGSL.
+    Wgsl,
+}
+
+/// By the extension of the file's name.
+const LANGUAGES: [(&str, Language); 2] = [("rs", Language::Rust), ("wgsl", Language::Wgsl)];
+
 /// Inputs of other languages, which are not read.
-const OTHER_LANGUAGES: [(&str, &str); 2] = [("wgsl", "WGSL"), ("spv", "SPIR-V")];
+const OTHER_LANGUAGES: [(&str, &str); 1] = [("spv", "SPIR-V")];
 
 /// Reads an input and everything that an analysis needs of it.
 pub(crate) fn load(path: &Path, toolchain: &Toolchain<'_>, hash: bool) -> Loaded {
@@ -75,7 +87,8 @@ pub(crate) fn load(path: &Path, toolchain: &Toolchain<'_>, hash: bool) -> Loaded
         loaded.sha256 = sha256(&bytes);
     }
     if let Some((_, language)) = OTHER_LANGUAGES.iter().find(|(e, _)| *e == extension) {
-        let read = "CUDA sources (.cu), Rust kernels (.rs), PTX, and files with PTX inside are read";
+        let read =
+            "CUDA sources (.cu), Rust kernels (.rs), WGSL (.wgsl), PTX, and files with PTX inside are read";
         loaded.fail(&shown, format!("{language} inputs are not read by this version; {read}"));
         return loaded;
     }
@@ -83,8 +96,8 @@ pub(crate) fn load(path: &Path, toolchain: &Toolchain<'_>, hash: bool) -> Loaded
         loaded.fail(&shown, "the file is empty");
         return loaded;
     }
-    if extension == "rs" {
-        loaded.rust = utf8(bytes, &shown, &mut loaded);
+    if let Some(&(_, language)) = LANGUAGES.iter().find(|(known, _)| *known == extension) {
+        loaded.kernel_text = utf8(bytes, &shown, &mut loaded).map(|text| (language, text));
     } else if is_source {
         load_source(path, &shown, bytes, toolchain, &mut loaded);
     } else if extension == "ptx" || standstill_fatbin::sniff(&bytes) == FileKind::Ptx {

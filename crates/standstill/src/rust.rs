@@ -1,40 +1,13 @@
 //! Rust kernels: source text in, findings out.
 
-use std::collections::HashMap;
-
-use standstill_findings::{Coverage, Finding, Platform};
+use standstill_findings::Finding;
 use standstill_kernel_check::check;
 use standstill_kernel_ir::LaunchBounds;
-use standstill_kernel_ir::launch::LaunchShape;
 use standstill_kernel_syntax::{Program, Unit, lower};
 
 use crate::engine::SyntaxProblem;
+use crate::kernel_text::{Analysed, Request};
 use crate::unused::KernelFacts;
-
-/// What to analyse, and under which assumptions.
-pub(crate) struct Request<'a> {
-    /// The text of a Rust source file.
-    pub(crate) text: &'a str,
-    /// What findings call it.
-    pub(crate) name: &'a str,
-    /// The launches to analyse a kernel for, by its name; none leaves the kernel out.
-    pub(crate) shapes: &'a (dyn Fn(&str) -> Vec<LaunchShape> + Sync),
-    /// Whose behaviour decides what is an error; `None` for the worst of all.
-    pub(crate) platform: Option<Platform>,
-}
-
-/// What one text gave.
-#[derive(Debug, Default)]
-pub(crate) struct Analysed {
-    pub(crate) findings: Vec<Finding>,
-    /// Names of the kernels that were analysed.
-    pub(crate) kernels: Vec<String>,
-    /// All kernels of the text.
-    pub(crate) facts: Vec<KernelFacts>,
-    pub(crate) coverage: Coverage,
-    /// What is no kernel source.
-    pub(crate) problems: Vec<SyntaxProblem>,
-}
 
 /// Checks every kernel of a source file.
 pub(crate) fn analyse(request: &Request<'_>) -> Analysed {
@@ -67,37 +40,24 @@ pub(crate) fn analyse(request: &Request<'_>) -> Analysed {
 }
 
 fn unit_findings(program: &Program, request: &Request<'_>, analysed: &mut Analysed) {
-    let mut launches: HashMap<&str, Vec<LaunchShape>> = HashMap::new();
-    for kernel in program.kernels() {
-        analysed.facts.push(KernelFacts {
-            symbol: kernel.name.clone(),
-            // Lengths and the extent of the space have positions, too.
-            parameters: kernel.names.len(),
-            bounds: LaunchBounds::default(),
-        });
-        let shapes = (request.shapes)(&kernel.name);
-        if !shapes.is_empty() {
-            analysed.kernels.push(kernel.name.clone());
-            launches.insert(&kernel.name, shapes);
-        }
-    }
-    // A kernel with several launches is checked once for each.
-    let rounds = launches.values().map(Vec::len).max().unwrap_or(0);
-    for round in 0..rounds {
-        let shape = |name: &str| launches.get(name).and_then(|shapes| shapes.get(round));
+    let facts = program.kernels().iter().map(|kernel| KernelFacts {
+        symbol: kernel.name.clone(),
+        // Lengths and the extent of the space have positions, too.
+        parameters: kernel.names.len(),
+        bounds: LaunchBounds::default(),
+    });
+    analysed.add(request, facts.collect(), &|shape| {
         let (findings, coverage) = check(
             program,
             &standstill_kernel_check::Request {
                 file: request.name,
-                launch: &|name| shape(name).cloned().unwrap_or_default(),
+                launch: &|name| shape(name).unwrap_or_default(),
                 wanted: &|name| shape(name).is_some(),
                 platform: request.platform,
             },
         );
-        analysed.findings.extend(findings.into_iter().map(|finding| in_bytes(finding, request.text)));
-        let kernels = if round == 0 { coverage.kernels } else { 0 };
-        analysed.coverage.add(Coverage { kernels, launches: coverage.kernels, ..coverage });
-    }
+        (findings.into_iter().map(|finding| in_bytes(finding, request.text)).collect(), coverage)
+    });
 }
 
 /// Columns of a Rust source count characters, those of reports bytes.
@@ -117,13 +77,15 @@ fn in_bytes(mut finding: Finding, text: &str) -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use standstill_kernel_ir::launch::LaunchShape;
+
     use super::*;
 
     #[test]
     fn columns_are_bytes() {
         let text = "#[kernel]\nfn k(space: Space) {\n    /* é */ if space.cell_x < 3 { space.sync(); }\n}\n";
         let shapes = |_: &str| vec![LaunchShape::default()];
-        let analysed = analyse(&Request { text, name: "k.rs", shapes: &shapes, platform: None });
+        let analysed = analyse(&Request { text, name: "k.rs", shapes: &shapes, platform: None, by_specification: false });
         let [finding] = analysed.findings.as_slice() else { panic!("{:?}", analysed.findings) };
         let places: Vec<_> = finding.spans.iter().map(|s| (s.line, s.column, s.width)).collect();
         assert_eq!(places, [(3, 36, 12), (3, 17, 16)]);

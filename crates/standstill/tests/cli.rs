@@ -68,7 +68,7 @@ fn bad_input_is_named_and_the_others_are_checked() {
         ("cut-header.ptx", "cut-header.ptx:"),
         ("random", "random: neither PTX"),
         ("text.txt", "text.txt: neither PTX"),
-        ("a.wgsl", "WGSL inputs are not read"),
+        ("a.wgsl", "it has no compute entry point"),
         ("a.spv", "SPIR-V inputs are not read"),
         ("a.rs", "a.rs: no function in it is marked `#[kernel]`"),
         ("cut.rs", "cut.rs:2:"),
