@@ -33,13 +33,16 @@ pub(crate) struct Analysed {
     pub(crate) problems: Vec<SyntaxProblem>,
 }
 
+/// The launch for which a kernel is to be checked, by its name; none for kernels that are not wanted.
+pub(crate) type LaunchOf<'a> = dyn Fn(&str) -> Option<LaunchShape> + Sync + 'a;
+
 impl Analysed {
     /// Checks kernels, once for each of their launches. `check` checks those that are wanted, each for the launch that is given.
     pub(crate) fn add(
         &mut self,
         request: &Request<'_>,
         facts: Vec<KernelFacts>,
-        check: &dyn Fn(&(dyn Fn(&str) -> Option<LaunchShape> + Sync)) -> (Vec<Finding>, Coverage),
+        check: &dyn Fn(&LaunchOf<'_>) -> (Vec<Finding>, Coverage),
     ) {
         let launches: Vec<(String, Vec<LaunchShape>)> = facts
             .iter()
