@@ -85,7 +85,13 @@ mod tests {
     fn columns_are_bytes() {
         let text = "#[kernel]\nfn k(space: Space) {\n    /* é */ if space.cell_x < 3 { space.sync(); }\n}\n";
         let shapes = |_: &str| vec![LaunchShape::default()];
-        let analysed = analyse(&Request { text, name: "k.rs", shapes: &shapes, platform: None, by_specification: false });
+        let analysed = analyse(&Request {
+            text,
+            name: "k.rs",
+            shapes: &shapes,
+            platform: None,
+            by_specification: false,
+        });
         let [finding] = analysed.findings.as_slice() else { panic!("{:?}", analysed.findings) };
         let places: Vec<_> = finding.spans.iter().map(|s| (s.line, s.column, s.width)).collect();
         assert_eq!(places, [(3, 36, 12), (3, 17, 16)]);
