@@ -3,6 +3,7 @@
 use standstill_kernel_ir::Type;
 use standstill_kernel_ir::evaluate::signed;
 
+use crate::ask::{Contents, Predicate};
 use crate::launch::Launch;
 use crate::memory::Memory;
 
@@ -39,6 +40,7 @@ enum Tree {
     Not(Box<Tree>),
     Negative(Box<Tree>),
     Both(Box<Tree>, Operator, Box<Tree>),
+    Function(Predicate),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +90,11 @@ impl Expectation {
         Ok(Expectation { text: text.to_owned(), tree })
     }
 
+    /// A function as a condition.
+    pub(crate) fn of(name: &str, predicate: Predicate) -> Expectation {
+        Expectation { text: name.to_owned(), tree: Tree::Function(predicate) }
+    }
+
     /// Whether it holds in what a launch finds; `None` where a value is outside of memory or a division is by zero.
     pub fn holds_at_first(&self, launch: &Launch) -> Option<bool> {
         let mut memory = Memory::new(launch, 0, false);
@@ -101,7 +108,7 @@ impl Expectation {
     }
 }
 
-fn element(memory: &Memory, contents: u32, region: usize, index: i128) -> Option<i128> {
+pub(crate) fn element(memory: &Memory, contents: u32, region: usize, index: i128) -> Option<i128> {
     let region = memory.regions().get(region)?;
     let bytes = region.element.clamp(1, 8);
     let offset = u64::try_from(index).ok()?.checked_mul(bytes.into())?;
@@ -120,6 +127,7 @@ fn value(tree: &Tree, memory: &Memory, contents: u32) -> Option<i128> {
             let elements = (0..count).map(|index| element(memory, contents, *region, index.into()));
             elements.sum::<Option<i128>>()?
         }
+        Tree::Function(predicate) => i128::from((predicate.0)(&Contents { memory, number: contents })),
         Tree::Not(inner) => i128::from(of(inner)? == 0),
         Tree::Negative(inner) => of(inner)?.checked_neg()?,
         Tree::Both(left, Operator::And, right) => i128::from(of(left)? != 0 && of(right)? != 0),

@@ -5,6 +5,7 @@
 //! Does not belong here: what an instruction computes (kernel-ir), reading files, and printing.
 
 mod access;
+mod ask;
 mod asked;
 mod batch;
 mod capture;
@@ -45,6 +46,7 @@ mod track;
 mod updates;
 mod values;
 
+pub use ask::{Check, CheckError, Contents, check};
 pub use capture::Found;
 pub use check::{
     Failure, FailureKind, NotExplored, Options, Outcome, Races, RacingAccess, Verdicts, explore,
