@@ -18,12 +18,22 @@ use crate::search::Limits;
 /// ```
 /// use standstill_explore::{Launch, check};
 ///
-/// let text = ".version 8.0 .target sm_90 .address_size 64 .global .u32 acc;
-///     .visible .entry add() { .reg .b32 %r<3>; ld.global.u32 %r1, [acc]; add.u32 %r2, %r1, 1; st.global.u32 [acc], %r2; ret; }";
+/// let text = "
+///     .version 8.0
+///     .target sm_90
+///     .address_size 64
+///     .global .u32 acc;
+///     .visible .entry add() {
+///         .reg .b32 %r<3>;
+///         ld.global.u32 %r1, [acc];
+///         add.u32 %r2, %r1, 1;
+///         st.global.u32 [acc], %r2;
+///         ret;
+///     }";
 /// let module = standstill_ptx::parse(text);
 /// let program = standstill_ptx::Lowering::new(&module);
 /// let mut launch = Launch::new(&program, "add").unwrap();
-/// assert!(check(&program, &launch).expect("acc == 1").is_ok());
+/// check(&program, &launch).expect("acc == 1").unwrap();
 /// launch.grid = [2, 1, 1];
 /// assert!(check(&program, &launch).expect("acc == 2").is_err());
 /// ```

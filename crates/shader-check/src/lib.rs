@@ -6,7 +6,7 @@
 
 mod words;
 
-use standstill_findings::{Coverage, Finding, Known, Platform, Rule};
+use standstill_findings::{Coverage, Finding, Known, Platform, Rule, Severity};
 use standstill_kernel_ir::launch::LaunchShape;
 use standstill_kernel_ir::{FunctionId, Program as _};
 use standstill_shader::Shader;
@@ -58,10 +58,11 @@ pub fn check(shader: &Shader, request: &Request<'_>) -> (Vec<Finding>, Coverage)
     );
     let mut findings = outcome.findings;
     for finding in &mut findings {
-        // A divergent barrier has no meaning on any platform of a shader.
-        if !is_divergent_barrier(finding.rule) {
-            finding.severity = finding.severity.min(finding.platforms.severity(request.platform));
-        }
+        // What cannot be shown to be uniform may not lead to a barrier: a shader with it is rejected (WGSL, «Uniformity»).
+        finding.severity = match is_divergent_barrier(finding.rule) {
+            true => Severity::Error,
+            false => finding.severity.min(finding.platforms.severity(request.platform)),
+        };
         told(shader, finding);
     }
     (findings, outcome.coverage)
