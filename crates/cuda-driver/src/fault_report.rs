@@ -56,8 +56,9 @@ pub(crate) fn failure(fault: &Fault, replay: &str, freed: &Freed) -> Failure {
         }
         FaultKind::OutOfBounds { .. } => (Status::IllegalAddress, Some(Rule::OutOfBounds)),
         FaultKind::Misaligned { .. } => (Status::MisalignedAddress, Some(Rule::Misaligned)),
-        FaultKind::Trap | FaultKind::InvalidCall(_) => (Status::LaunchFailure, None),
-        FaultKind::Assertion { .. } => (Status::Assert, None),
+        FaultKind::Trap => (Status::LaunchFailure, Some(Rule::FailedAssertion)),
+        FaultKind::Assertion { .. } => (Status::Assert, Some(Rule::FailedAssertion)),
+        FaultKind::InvalidCall(_) => (Status::LaunchFailure, None),
         FaultKind::IllegalInstruction(_) => (Status::IllegalInstruction, None),
         FaultKind::StackOverflow => (Status::HardwareStackError, None),
         FaultKind::NotSupported(_) => (Status::NotSupported, None),

@@ -24,9 +24,15 @@ impl Launch {
     pub fn set_found(&mut self, found: Found) {
         let Found { parameters, variables, mut memory } = found;
         self.parameters = parameters;
-        for (own, theirs) in self.variables.iter_mut().zip(variables) {
+        // Where they lie before anything is moved: what was moved may lie where another one lay.
+        let places: Vec<Option<usize>> = self
+            .variables
+            .iter()
+            .map(|&own| self.memory.iter().position(|region| region.address == own && own != 0))
+            .collect();
+        for ((own, theirs), place) in self.variables.iter_mut().zip(variables).zip(places) {
             let held = memory.iter().position(|&(address, _)| address == theirs && theirs != 0);
-            let region = self.memory.iter_mut().find(|region| region.address == *own && *own != 0);
+            let region = place.and_then(|at| self.memory.get_mut(at));
             if let (Some(held), Some(region)) = (held, region) {
                 let (address, mut bytes) = memory.swap_remove(held);
                 bytes.resize(region.bytes.len(), 0);

@@ -185,13 +185,17 @@ impl Graph {
     /// Gives the numbers of states other columns.
     pub(crate) fn widen(&mut self, columns: Columns) {
         self.rows = self.rows.with(columns);
-        self.shards.iter_mut().for_each(|shard| shard.table.fill(NONE));
+        // In other columns a state may belong to another shard.
+        for shard in &mut self.shards {
+            shard.table.fill(NONE);
+            shard.count = 0;
+        }
         for id in 0..self.rows.len() as u32 {
             let hash = hash(self.rows.row(id));
             if let Some(shard) = self.shards.get_mut(shard_of(hash)) {
-                // The number of a shard's states may have grown.
-                shard.reserve(0, &self.rows);
+                shard.reserve(1, &self.rows);
                 shard.add(id, hash);
+                shard.count += 1;
             }
         }
     }

@@ -23,6 +23,9 @@ const HELP_RETURN: &str = "let trailing invocations load a neutral value and rea
 const HELP_LOOP: &str =
     "let all invocations of the workgroup run the loop equally often, and guard the work inside it";
 
+const HELP_ORDER: &str = "atomics of WGSL order nothing around them: inside a workgroup put `workgroupBarrier()` between the two \
+                          sides; between workgroups hand data over from one dispatch to the next, or in the atomics themselves";
+
 /// Under which assumptions to check, and whom to ask.
 pub struct Request<'a> {
     /// What findings call the source file.
@@ -78,6 +81,9 @@ pub fn told(shader: &Shader, finding: &mut Finding) {
         barrier_told(shader, finding);
     } else {
         words::tell(finding);
+        if matches!(finding.rule, Rule::MissingRelease | Rule::MissingAcquire | Rule::ScopeTooNarrow) {
+            finding.help = HELP_ORDER.to_owned();
+        }
     }
 }
 

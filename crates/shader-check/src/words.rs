@@ -3,7 +3,7 @@
 use standstill_findings::{Finding, Known};
 
 /// What CUDA C++ calls a thing, and what WGSL does; longer phrases first.
-const PHRASES: [(&str, &str); 17] = [
+const PHRASES: [(&str, &str); 18] = [
     ("threadIdx.x read here", "the invocation's own index is read here"),
     ("threadIdx.y read here", "the invocation's own index is read here"),
     ("threadIdx.z read here", "the invocation's own index is read here"),
@@ -15,7 +15,8 @@ const PHRASES: [(&str, &str); 17] = [
     ("__syncthreads()", "workgroupBarrier()"),
     ("__syncthreads", "workgroupBarrier()"),
     ("__syncwarp", "subgroupBarrier()"),
-    ("__threadfence()", "storageBarrier()"),
+    ("__threadfence_block()", "a fence"),
+    ("__threadfence()", "a fence"),
     ("shared memory", "workgroup memory"),
     ("blockDim.", "workgroup_size."),
     ("gridDim.", "num_workgroups."),

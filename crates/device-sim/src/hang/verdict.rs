@@ -169,7 +169,12 @@ impl<'a> Judged<'a> {
     /// The write that would end a party's wait.
     pub(super) fn write_for(&self, party: &Party) -> Option<&'a Write> {
         let Why::Memory { reads, .. } = &party.first.why else { return None };
-        self.writes.iter().find(|write| reads.iter().any(|read| read.address == write.address))
+        let ends = |write: &&Write| reads.iter().any(|read| read.address == write.address);
+        // What the party itself would write behind its wait helps it less than what others would.
+        let by_others = |write: &&Write| {
+            ends(write) && write.behind.is_none_or(|waiter| !party.members.contains(&waiter))
+        };
+        self.writes.iter().find(by_others).or_else(|| self.writes.iter().find(ends))
     }
 
     /// The party that a waiter belongs to.

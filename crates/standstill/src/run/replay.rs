@@ -218,10 +218,18 @@ impl Replayed {
             Rule::FailedAssertion | Rule::OutOfBounds | Rule::Misaligned => {
                 fault.filter(|fault| is_at(fault, &file.finding)).map(|fault| fault.to_string())
             }
-            _ => match &file.expect {
-                Some(text) => self.unexpected(text, file)?,
-                None => Some("every access was made as the schedule says".to_owned()),
-            },
+            rule => {
+                let unexpected = match &file.expect {
+                    Some(text) => self.unexpected(text, file)?,
+                    None => None,
+                };
+                let made = || Some("every access was made as the schedule says".to_owned());
+                if rule == Rule::WrongResult && file.expect.is_some() {
+                    unexpected
+                } else {
+                    unexpected.or_else(made)
+                }
+            }
         };
         seen.ok_or_else(|| {
             let end = match &self.progress {
