@@ -119,7 +119,8 @@ fn finding(fault: &Fault, rule: Rule, replay: &str, freed: &Freed) -> Finding {
     }
     finding.notes.push("the launch ends here, and the program is told so by every later call".to_owned());
     let place = &fault.place;
-    let mut span = Span::primary(place.file.clone(), place.line, place.column, "this access");
+    let label = if rule == Rule::FailedAssertion { "it stops here" } else { "this access" };
+    let mut span = Span::primary(place.file.clone(), place.line, place.column, label);
     span.inlined_at.clone_from(&place.inlined_at);
     finding.spans.push(span);
     finding

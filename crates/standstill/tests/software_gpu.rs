@@ -98,9 +98,9 @@ fn a_trap_is_told() {
         "__global__ void k() { __trap(); }\n\
          int main() { k<<<1, 32>>>(); SAY(cudaDeviceSynchronize()); SAY(cudaGetLastError()); void *p; \
          SAY(cudaMalloc(&p, 4)); return 3; }",
-        3,
+        1,
         &["cudaErrorLaunchFailure\ncudaErrorLaunchFailure\ncudaErrorLaunchFailure\n"],
-        &["kernel k was stopped: trap by thread (0,0,0) of block (0,0,0)"],
+        &["error[E0402]: trap by thread (0,0,0) of block (0,0,0)", "it stops here"],
     );
 }
 
@@ -109,9 +109,9 @@ fn a_failed_assertion_is_told_in_cudas_words() {
     check(
         "#include <cassert>\n__global__ void k(int n) { assert(n == 4); }\n\
          int main() { k<<<1, 1>>>(5); SAY(cudaDeviceSynchronize()); return 0; }",
-        0,
+        1,
         &["cudaErrorAssert"],
-        &["block: [0,0,0], thread: [0,0,0] Assertion `n == 4` failed."],
+        &["block: [0,0,0], thread: [0,0,0] Assertion `n == 4` failed.", "error[E0402]"],
     );
 }
 
