@@ -12,6 +12,7 @@ mod rule;
 mod threads;
 mod timeline;
 mod toolchain_file;
+mod vocabulary;
 mod wait_graph;
 
 pub use coverage::{Coverage, NotUnderstood};
@@ -21,4 +22,5 @@ pub use rule::{Rule, RuleInfo};
 pub use threads::ThreadRanges;
 pub use timeline::{Arrow, Lane, Step, StepKind, Timeline};
 pub use toolchain_file::is_toolchain_file;
+pub use vocabulary::Vocabulary;
 pub use wait_graph::{Edge, Node, NodeId, WaitGraph};

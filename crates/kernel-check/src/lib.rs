@@ -72,7 +72,7 @@ pub fn told(program: &Program, finding: &mut Finding) {
         widen(program, span);
     }
     if !forms::tell(program, finding) {
-        words::tell(finding);
+        words::VOCABULARY.tell(finding);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The words of Rust kernels: a block is a tile, a thread a cell.
 
-use standstill_findings::{Finding, Known};
+use standstill_findings::Vocabulary;
 
 /// What CUDA C++ calls a thing, and what a Rust kernel does; longer phrases first.
 const PHRASES: [(&str, &str); 33] = [
@@ -54,44 +54,12 @@ const WORDS: [(&str, &str); 8] = [
     ("Blocks", "Tiles"),
 ];
 
+/// The words of Rust kernels.
+pub(crate) const VOCABULARY: Vocabulary = Vocabulary { phrases: &PHRASES, words: &WORDS };
+
 /// A text about CUDA C++ in the words of a reader of Rust kernels.
 pub fn reader(text: &str) -> String {
-    let mut text = text.to_owned();
-    for (theirs, ours) in PHRASES {
-        if text.contains(theirs) {
-            text = text.replace(theirs, ours);
-        }
-    }
-    let mut result = String::with_capacity(text.len());
-    let mut word = String::new();
-    for c in text.chars().chain([' ']) {
-        if c.is_alphanumeric() || matches!(c, '_' | '-') {
-            word.push(c);
-            continue;
-        }
-        let ours = WORDS.iter().find(|(theirs, _)| *theirs == word).map_or(word.as_str(), |(_, ours)| ours);
-        // An option keeps its name.
-        result.push_str(ours);
-        word.clear();
-        result.push(c);
-    }
-    result.pop();
-    result
-}
-
-/// Puts all texts of a finding into these words.
-pub(crate) fn tell(finding: &mut Finding) {
-    let one = |text: &mut String| *text = reader(text);
-    one(&mut finding.message);
-    one(&mut finding.help);
-    finding.notes.iter_mut().for_each(one);
-    finding.spans.iter_mut().for_each(|span| one(&mut span.label));
-    if let Known::Possible { reason } = &mut finding.known {
-        one(reason);
-    }
-    if let Some(waits) = &mut finding.waits {
-        one(&mut waits.sentence);
-    }
+    VOCABULARY.reader(text)
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ pub fn told(shader: &Shader, finding: &mut Finding) {
     if is_divergent_barrier(finding.rule) {
         barrier_told(shader, finding);
     } else {
-        words::tell(finding);
+        words::VOCABULARY.tell(finding);
         if matches!(finding.rule, Rule::MissingRelease | Rule::MissingAcquire | Rule::ScopeTooNarrow) {
             finding.help = HELP_ORDER.to_owned();
         }

@@ -1,6 +1,6 @@
 //! The words of shaders: a block is a workgroup, a thread an invocation.
 
-use standstill_findings::{Finding, Known};
+use standstill_findings::Vocabulary;
 
 /// What CUDA C++ calls a thing, and what WGSL does; longer phrases first.
 const PHRASES: [(&str, &str); 18] = [
@@ -40,38 +40,12 @@ const WORDS: [(&str, &str); 12] = [
     ("Warps", "Subgroups"),
 ];
 
+/// The words of shaders.
+pub(crate) const VOCABULARY: Vocabulary = Vocabulary { phrases: &PHRASES, words: &WORDS };
+
 /// A text about CUDA C++ in the words of a reader of shaders.
 pub fn reader(text: &str) -> String {
-    let mut text = text.to_owned();
-    for (theirs, ours) in PHRASES {
-        if text.contains(theirs) {
-            text = text.replace(theirs, ours);
-        }
-    }
-    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    let mut result = String::with_capacity(text.len());
-    let mut rest = text.as_str();
-    while let Some(start) = rest.find(is_word) {
-        let (between, from) = rest.split_at(start);
-        let (word, after) = from.split_at(from.find(|c| !is_word(c)).unwrap_or(from.len()));
-        result.push_str(between);
-        result.push_str(WORDS.iter().find(|(theirs, _)| *theirs == word).map_or(word, |(_, ours)| ours));
-        rest = after;
-    }
-    result.push_str(rest);
-    result
-}
-
-/// Puts all texts of a finding into these words.
-pub(crate) fn tell(finding: &mut Finding) {
-    let one = |text: &mut String| *text = reader(text);
-    one(&mut finding.message);
-    one(&mut finding.help);
-    finding.notes.iter_mut().for_each(one);
-    finding.spans.iter_mut().for_each(|span| one(&mut span.label));
-    if let Known::Possible { reason } = &mut finding.known {
-        one(reason);
-    }
+    VOCABULARY.reader(text)
 }
 
 #[cfg(test)]

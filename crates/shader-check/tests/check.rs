@@ -54,6 +54,7 @@ fn a_barrier_that_all_reach_raises_nothing() {
         "var stride = 32u;\nwhile (stride > 0u) {\nif (local.x < stride) { tile[local.x] += tile[local.x + stride]; }\nworkgroupBarrier();\nstride = stride / 2u;\n}",
     );
     check_main("let n = workgroupUniformLoad(&flag);\nif (n > 2u) { workgroupBarrier(); }");
+    check_main("let n = workgroupUniformLoad(&counter);\nif (n > 2u) { workgroupBarrier(); }");
     check_main("var n = 0u;\nif (id.x < size) { n = data[id.x]; }\nworkgroupBarrier();\ndata[id.x] = n;");
 }
 

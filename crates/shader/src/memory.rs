@@ -13,6 +13,17 @@ use crate::frame::{Builder, Fault, Frame, Pointer, Value, plain_access};
 use crate::operation::{arithmetic, compare, flagged};
 use crate::types::{memory_type, register_type};
 
+/// What a load sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    /// What was written last.
+    Written,
+    /// The same in all invocations, since nobody writes.
+    Same,
+    /// Nothing is known of it.
+    Anything,
+}
+
 impl<'a> Builder<'a> {
     /// A variable of module scope.
     pub(crate) fn global(&mut self, handle: Handle<GlobalVariable>) -> Value {
@@ -49,20 +60,15 @@ impl<'a> Builder<'a> {
     /// What lies at a pointer.
     pub(crate) fn load(&mut self, pointer: &Pointer, inner: &TypeInner) -> Option<Vec<Operand>> {
         let may_be_anything = self.by_specification && self.is_writable(pointer);
-        self.load_as(pointer, inner, may_be_anything)
+        self.load_as(pointer, inner, if may_be_anything { Seen::Anything } else { Seen::Written })
     }
 
     /// The same between two barriers, where all invocations get the same.
     pub(crate) fn load_uniformly(&mut self, pointer: &Pointer, inner: &TypeInner) -> Option<Vec<Operand>> {
-        self.load_as(pointer, inner, false)
+        self.load_as(pointer, inner, Seen::Same)
     }
 
-    fn load_as(
-        &mut self,
-        pointer: &Pointer,
-        inner: &TypeInner,
-        may_be_anything: bool,
-    ) -> Option<Vec<Operand>> {
+    fn load_as(&mut self, pointer: &Pointer, inner: &TypeInner, seen: Seen) -> Option<Vec<Operand>> {
         let slots = self.types.slots(inner)?;
         let mut all = Vec::with_capacity(slots.len());
         match pointer {
@@ -76,14 +82,15 @@ impl<'a> Builder<'a> {
                     let address = address(pointer, slot.offset)?;
                     let stored = memory_type(slot.scalar);
                     let mut access = plain_access(*space, stored);
-                    if matches!(inner, TypeInner::Atomic(_)) {
+                    if matches!(inner, TypeInner::Atomic(_)) && seen != Seen::Same {
                         (access.order, access.scope) = strength(*space);
                     }
-                    let op = match may_be_anything {
-                        true => arithmetic(Operation::Mov, stored),
-                        false => Op::Load(access),
+                    let (op, from) = match seen {
+                        Seen::Anything => {
+                            (arithmetic(Operation::Mov, stored), Operand::Special(Special::Other))
+                        }
+                        Seen::Written | Seen::Same => (Op::Load(access), address),
                     };
-                    let from = if may_be_anything { Operand::Special(Special::Other) } else { address };
                     let value = self.result(op, stored, &[from]);
                     all.push(match register_type(slot.scalar) {
                         Type::Pred => self.result(

@@ -238,6 +238,10 @@ fn lower(
         loops: Vec::new(),
     };
     for entry in module.entry_points.iter().filter(|entry| entry.stage == ShaderStage::Compute) {
+        if entry.workgroup_size_overrides.is_none() && entry.workgroup_size.contains(&0) {
+            let message = format!("the workgroup of `{}` has no invocations", entry.name);
+            return Err(ShaderError { message, line: 0, column: 0 });
+        }
         let id = FunctionId(shader.functions.len() as u32);
         let mut builder = Builder::new(module, &layout, lines);
         builder.by_specification = by_specification;

@@ -182,6 +182,8 @@ fn workgroups_share_memory() {
 
 #[test]
 fn what_is_no_wgsl_is_told_with_its_place() {
+    let error = wgsl("@compute @workgroup_size(0) fn main() {}", "a.wgsl").unwrap_err();
+    assert!(error.message.contains("no invocations"), "{error}");
     let error = wgsl("@compute fn main() {\n  let x = ;\n}", "a.wgsl").unwrap_err();
     assert_eq!((error.line, error.column), (2, 11), "{error}");
     let error = wgsl("fn f() -> u32 { return g(); }", "a.wgsl").unwrap_err();

@@ -168,7 +168,7 @@ fn check_kernel_text(
         Language::Rust => rust::analyse,
         Language::Wgsl => shader::analyse,
     };
-    let analysed = analyse(&kernel_text::Request {
+    let request = kernel_text::Request {
         text: &text,
         name: shown,
         shapes: &|name| match wanted(arguments, name) {
@@ -177,7 +177,8 @@ fn check_kernel_text(
         },
         platform: arguments.verdict.platform.platform(),
         by_specification: arguments.wgsl_strict,
-    });
+    };
+    let analysed = kernel_text::with_room(&request, analyse);
     sources.insert(shown.to_owned(), text.into());
     checked.errors.extend(analysed.problems.into_iter().map(|p| error(p.line, p.column, p.message)));
     checked.kernels.extend(analysed.kernels);

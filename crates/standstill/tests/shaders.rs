@@ -44,3 +44,38 @@ fn each_shader_is_judged_as_it_is_marked() {
     }
     assert!(count >= 4);
 }
+
+/// A text that goes too deep is an error of its own; the other inputs are checked.
+#[test]
+fn deep_texts_leave_the_other_inputs_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let sum = "+1".repeat(20_000);
+    let shader = |body: &str| format!("@compute @workgroup_size(1) fn main() {{ {body} }}");
+    let kernel = |body: &str| format!("#[kernel] fn g(space: Space, d: &mut [u32]) {{ {body} }}");
+    let calls: String =
+        (1..6_000).map(|n| format!("fn f{n}(x: u32) -> u32 {{ return f{}(x); }}\n", n - 1)).collect();
+    let deep = [
+        file("sum.wgsl", shader(&format!("let x = 1{sum};"))),
+        file(
+            "else.wgsl",
+            shader(&format!("var x = 1; if x == 0 {{ }} {}", "else if x == 1 { x = 2; } ".repeat(9_000))),
+        ),
+        file(
+            "calls.wgsl",
+            format!("fn f0(x: u32) -> u32 {{ return x; }}\n{calls}{}", shader("_ = f5999(1u);")),
+        ),
+        file("sum.rs", kernel(&format!("d[0] = 1{sum};"))),
+        file("if.rs", kernel(&format!("{}{}", "if d[0] > 1 { ".repeat(1_500), "}".repeat(1_500)))),
+        file("not.rs", kernel(&format!("d[0] = {}1;", "!".repeat(40_000)))),
+    ];
+    let fault = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/shaders/reduce.bug.wgsl");
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_standstill")).arg("check").args(&deep).arg(fault).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("error[E0009]"));
+}
