@@ -130,6 +130,18 @@ impl Reach {
         self.own.push(range);
     }
 
+    /// Adds what other blocks of the grid have touched.
+    pub(crate) fn join(&mut self, other: &Reach) {
+        for (number, theirs) in &other.pages {
+            let page = self.pages.entry(*number).or_insert_with(|| Box::new(Page([[0; WORDS]; 4])));
+            let words = page.0.as_flattened_mut().iter_mut().zip(theirs.0.as_flattened());
+            words.for_each(|(word, theirs)| *word |= theirs);
+        }
+        self.own.extend(other.own.iter().cloned());
+        self.fenced |= other.fenced;
+        self.incomplete |= other.incomplete;
+    }
+
     fn warp(&mut self, at: &[u64], active: u32, bytes: u64, how: Touched) {
         // Neighbours in the order of the lanes are one range.
         let mut run: Option<(u64, u64)> = None;

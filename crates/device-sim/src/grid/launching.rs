@@ -95,7 +95,7 @@ pub(super) fn launch(
     };
     let in_order = kernel.independent
         && matches!(request.schedule, crate::launch::Schedule::RoundRobin)
-        && !(request.cooperative || explicit_cluster || request.stale || request.reach || cluster_blocks > 1);
+        && !(request.cooperative || explicit_cluster || request.stale || cluster_blocks > 1);
     let parts = GridParts {
         kernel,
         parameters,

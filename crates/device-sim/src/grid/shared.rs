@@ -161,7 +161,7 @@ impl GridShared {
             strict: self.strict,
             ledger: None,
             preempt: None,
-            reach: None,
+            reach: self.reach.as_ref().map(|_| Box::default()),
             pace: Some(Pace::Ahead(Box::default())),
         })
     }
@@ -176,11 +176,15 @@ impl GridShared {
     /// Takes over what is known of blocks that have run ahead; false when that is of no use.
     pub(crate) fn join(&mut self, ahead: &GridShared) -> bool {
         let doubts = self.follow.as_ref().is_some_and(|follow| follow.doubts);
-        match (&mut self.race, &ahead.race) {
+        let joined = match (&mut self.race, &ahead.race) {
             _ if doubts => false,
             (Some(race), Some(ahead)) => race.join(ahead),
             (race, ahead) => race.is_none() && ahead.is_none(),
+        };
+        if let (true, Some(reach), Some(ahead)) = (joined, &mut self.reach, &ahead.reach) {
+            reach.join(ahead);
         }
+        joined
     }
 
     /// Looks again at what is allocated.
