@@ -116,7 +116,7 @@ fn run(text: &str, (blocks, threads): (u32, u32), seed: u64, workers: usize) -> 
     case.device.memory().fill(case.buffer, &[0], written as u64).unwrap();
     let mut request = case.request(blocks, threads);
     (request.races, request.seed) = (true, seed);
-    request.reach = seed % 3 != 0;
+    request.reach = !seed.is_multiple_of(3);
     let mut grid = case.grid(request);
     let end = finish(&mut grid);
     let doubtful = case.device.memory().doubtful(case.buffer, 4 * WORDS as u64);
