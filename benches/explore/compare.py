@@ -59,6 +59,11 @@ def spin(folder, model, threads, additions, limit):
     return seconds, int(float(states[1])), user
 
 
+def rate(states, seconds):
+    """Millions of states a second; user time counts in hundredths."""
+    return f"{states / seconds / 1e6:.2f}" if seconds >= 0.05 else "-"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--most", type=int, default=5)
@@ -80,10 +85,10 @@ def main():
                 plain = median(NO_RACES="1", NO_REDUCTIONS="1")
                 name = f"{model} N={threads} K={options.additions}"
                 line = f"{name:18}{whole[0]:>11.4f}{reduced[0]:>10.4f}{reduced[1]:>10}"
-                line += f"{plain[0]:>10.3f}{plain[3]:>9.3f}{plain[1]:>10}{plain[1] / max(plain[3], 1e-6) / 1e6:>7.2f}{plain[2]:>9}"
+                line += f"{plain[0]:>10.3f}{plain[3]:>9.3f}{plain[1]:>10}{rate(plain[1], plain[3]):>7}{plain[2]:>9}"
                 peer = spin(folder, model, threads, options.additions, options.limit) if shutil.which("spin") else None
                 if peer:
-                    line += f"{peer[0]:>10.2f}{peer[2]:>9.2f}{peer[1]:>12}{peer[1] / max(peer[2], 1e-6) / 1e6:>7.2f}"
+                    line += f"{peer[0]:>10.2f}{peer[2]:>9.2f}{peer[1]:>12}{rate(peer[1], peer[2]):>7}"
                 print(line, flush=True)
 
 
