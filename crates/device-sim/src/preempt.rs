@@ -225,6 +225,21 @@ pub(crate) fn is_access(code: &Code, position: usize) -> bool {
     }
 }
 
+/// Whether the next operation belongs to the same instruction: another element of a vector.
+pub(crate) fn goes_on(code: &Code, position: usize) -> bool {
+    use crate::decode::code::Origin;
+    let at = |position: usize| match code.origins.get(position) {
+        Some(Origin::Instruction(id)) => Some(*id),
+        _ => None,
+    };
+    at(position).is_some() && at(position) == at(position + 1)
+}
+
+/// Whether the operation before belongs to the same instruction.
+pub(crate) fn goes_on_from(code: &Code, position: usize) -> bool {
+    position > 0 && goes_on(code, position - 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -216,3 +216,19 @@ fn threads_that_keep_each_other_going_hold_up_nobody_for_ever() {
         assert_eq!(seen, BTreeSet::from([vec![1]]));
     }
 }
+
+/// Cards move an aligned vector whole, and code relies on it: a value beside its flag, both stored at once.
+#[test]
+fn elements_of_a_strong_vector_stay_together() {
+    let body = format!(
+        "{START}mov.u32 %r4, 0; mov.u32 %r9, 0;\n@%p1 bra WRITE;\n\
+         READ: ld.relaxed.gpu.global.v2.u32 {{%r5, %r6}}, [%d1]; sub.u32 %r7, %r5, %r6; or.b32 %r9, %r9, %r7;\n\
+         add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, 20; @%p3 bra READ; st.global.u32 [%d0], %r9; bra END;\n\
+         WRITE: add.u32 %r4, %r4, 1; st.relaxed.gpu.global.v2.u32 [%d1], {{%r4, %r4}}; setp.lt.u32 %p3, %r4, 20;\n\
+         @%p3 bra WRITE;\nEND: ret;"
+    );
+    let races = |request: &mut LaunchRequest| request.races = true;
+    for seen in outcomes(&body, 1, races).into_iter().chain(outcomes(&body, 1, stale)) {
+        assert_eq!(seen, BTreeSet::from([vec![0]]));
+    }
+}

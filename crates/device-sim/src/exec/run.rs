@@ -7,7 +7,7 @@ use super::warp::{Group, State};
 use crate::decode::code::{Code, Kind, Micro, Slot};
 use crate::fault::FaultKind;
 use crate::hang::watch::Parked;
-use crate::preempt::{Cut, is_access};
+use crate::preempt::{Cut, goes_on, goes_on_from, is_access};
 
 /// Why a group stopped.
 pub(super) enum End {
@@ -129,7 +129,7 @@ impl Flow {
                             {
                                 stop!(end);
                             }
-                            if gives_way || cut == Cut::EndAfter {
+                            if (gives_way && !goes_on(code, pc - 1)) || cut == Cut::EndAfter {
                                 stop!(End::Time);
                             }
                         }
@@ -289,8 +289,19 @@ impl Flow {
         if core.spy.recording || !is_access(code, pc) || group.delayed_at.take() == Some(pc as u32) {
             return Cut::None;
         }
+        // Cards move aligned vectors whole, and code relies on it: nobody comes between the elements.
+        if goes_on_from(code, pc) {
+            return Cut::None;
+        }
         let place = (code.function.id.0, pc as u32);
-        core.grid.preempt.as_mut().map_or(Cut::None, |preempt| preempt.at(place, core.mask))
+        let cut = core.grid.preempt.as_mut().map_or(Cut::None, |preempt| preempt.at(place, core.mask));
+        match cut {
+            Cut::Delay { until, lanes, before: false } if goes_on(code, pc) => {
+                Cut::Delay { until, lanes, before: true }
+            }
+            Cut::EndAfter if goes_on(code, pc) => Cut::None,
+            cut => cut,
+        }
     }
 
     /// Whether lanes of the warp may still come to the barrier that a group has come to: a warp comes to it as a

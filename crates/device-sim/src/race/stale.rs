@@ -189,7 +189,9 @@ impl Race {
     fn stale_loads(&mut self, core: &mut Core<'_>, op: &Micro, access: &Access) {
         let Some(mut stale) = self.stale.take() else { return };
         let may = matches!(access.order, Order::Weak | Order::Relaxed | Order::Volatile)
-            && !(core.spy.recording || stale.newest);
+            && !(core.spy.recording || stale.newest)
+            // Elements of a strong vector are seen together, as cards do it and code relies on it.
+            && (access.elements == 1 || access.order == Order::Weak);
         stale.seen.clear();
         for (actor, memory, address, bytes, now) in self.elements_of(core, op, access) {
             let Some(location) = stale.location(memory, address, bytes, now) else { continue };
