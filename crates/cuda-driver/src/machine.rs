@@ -48,6 +48,8 @@ struct State {
     queue: Queue,
     /// The error after which the device is of no use (CUDA C++ Programming Guide, «Error Checking»).
     broken: Option<Status>,
+    /// A call of the program has answered with that error.
+    told_broken: bool,
     waiting: HashMap<i32, Awaited>,
     host_calls: VecDeque<(OperationId, HostCall)>,
     host_call_runs: bool,
@@ -161,6 +163,15 @@ impl Machine {
     #[must_use]
     pub fn broken(&self) -> Option<Status> {
         self.enter().broken
+    }
+
+    /// A call of the program is about to answer with an error. If it is the one that has broken the device, the program
+    /// knows from then on that nothing runs there any more.
+    pub fn answers_with_error(&self) {
+        let mut state = self.enter();
+        if state.broken.is_some() && !std::mem::replace(&mut state.told_broken, true) {
+            self.note(|| Call::Synchronise(Target::Device));
+        }
     }
 
     /// Writes down a call of the program, where that is wanted.
@@ -415,7 +426,7 @@ impl Machine {
     /// Forgets the error that has broken the device, and all work (`cudaDeviceReset`).
     pub fn reset(&self) {
         let mut state = self.enter();
-        state.broken = None;
+        (state.broken, state.told_broken) = (None, false);
         state.queue.clear();
         self.knows(Target::Device);
     }

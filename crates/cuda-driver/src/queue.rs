@@ -10,7 +10,8 @@ use crate::operation::{EventId, OperationId, StreamId, Work};
 /// Which of the operations that may begin is begun first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OperationOrder {
-    /// All at once, in the order of submission: as a card with room does.
+    /// Each as soon as the program's own order lets it, and of those that may begin the first one submitted: as a card
+    /// with room does. A copy is over before a kernel is that was submitted earlier to another stream.
     #[default]
     Submission,
     /// One at a time, the newest first and none before something waits for it: whatever the program does not order

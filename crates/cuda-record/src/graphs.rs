@@ -156,6 +156,7 @@ fn known(state: &mut State, node: Flat) -> Node {
         Content::Wait(event) => Does::Wait(event.addr()),
         Content::Allocate(address, bytes) => Does::Work(Work::Allocate { address, bytes }),
         Content::Free(address) => Does::Work(Work::Free { address }),
+        Content::Values(works) => Does::Work(works.into_iter().next().unwrap_or(Work::Order)),
         Content::Order => Does::Work(Work::Order),
     };
     let site = graphs.sites.get(&node.handle.addr()).copied().unwrap_or_default();
@@ -191,6 +192,15 @@ pub unsafe fn changed(executable: Handle, node: Handle, to: &KernelNode) {
         if let (Some(found), Some(launch)) = (found, unsafe { kernels.launch(trace, &asked, None) }) {
             found.does = Does::Work(Work::Launch { launch });
         }
+    });
+}
+
+/// A node of an executable graph that writes and waits for values was given other ones.
+pub fn values_changed(executable: Handle, node: Handle, to: Vec<Work>) {
+    with(|State { graphs, .. }| {
+        let Some((_, nodes)) = graphs.executable.get_mut(&executable.addr()) else { return };
+        let found = nodes.iter_mut().filter(|known| known.handle == node.addr());
+        found.zip(to).for_each(|(found, work)| found.does = Does::Work(work));
     });
 }
 

@@ -148,6 +148,9 @@ impl Kernels {
         if let Some(number) = hash.and_then(|hash| self.launches.get(&hash)) {
             return Some(*number);
         }
+        if self.launches.len() >= LAUNCHES {
+            self.forget_launches(&mut trace.memo);
+        }
         let known = self.known.get_mut(&asked.function.addr())?;
         let mut shape = self.shape.take().unwrap_or(LaunchShape {
             kernel: 0,
@@ -171,9 +174,6 @@ impl Kernels {
         let launch = match self.launches.get(&hash) {
             Some(number) => *number,
             None => {
-                if self.launches.len() >= LAUNCHES {
-                    self.launches.clear();
-                }
                 self.next_launch += 1;
                 self.launches.insert(hash, self.next_launch);
                 trace.note_at(0, named(self.next_launch, &shape, known.recent.as_deref()));
@@ -188,6 +188,16 @@ impl Kernels {
             None => known.recent = Some(Box::new((launch, shape))),
         }
         Some(launch)
+    }
+}
+
+impl Kernels {
+    /// All launches are named anew: readers need not keep those that were named long ago.
+    #[cold]
+    fn forget_launches(&mut self, memo: &mut Memo) {
+        self.launches.clear();
+        self.known.values_mut().for_each(|known| known.recent = None);
+        memo.forget();
     }
 }
 

@@ -123,3 +123,13 @@ pub struct MemoryOperation {
     pub flags: u32,
     pub rest: [u64; 2],
 }
+
+/// `CUDA_BATCH_MEM_OP_NODE_PARAMS`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct BatchNode {
+    pub context: Handle,
+    pub count: u32,
+    pub operations: *const MemoryOperation,
+    pub flags: u32,
+}

@@ -146,6 +146,7 @@ fn since(name: &str) -> c_int {
         "cuIpcOpenMemHandle_v2" | "cuGraphInstantiate_v2" => 11_000,
         "cuEventElapsedTime_v2" => 12_080,
         "cuStreamWaitValue32_v2" | "cuStreamWaitValue64_v2" | "cuStreamBatchMemOp_v2" => 11_070,
+        "cuGraphAddNode_v2" => 12_030,
         "cuStreamWriteValue32_v2" | "cuStreamWriteValue64_v2" => 11_070,
         _ if plain.ends_with("_v2") => 3_020,
         _ => 0,

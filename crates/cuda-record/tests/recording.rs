@@ -204,7 +204,7 @@ fn values_that_streams_write_and_wait_for_are_written_down() {
     let (status, _, traces) = Place::new().run("LD_LIBRARY_PATH", &["values"], true);
     assert!(status.success());
     let work = asked(&traces[0]).into_iter().filter_map(|call| match call {
-        Call::Submit { work, .. } => Some(work),
+        Call::Submit { work, .. } | Call::SubmitNode { work, .. } => Some(work),
         _ => None,
     });
     let write = |address, value, fenced| Work::WriteValue { address, value, fenced };
@@ -215,6 +215,11 @@ fn values_that_streams_write_and_wait_for_are_written_down() {
         wait(0x1008, 9, Until::Equal, 8),
         wait(0x1000, 1, Until::AtLeast, 4),
         write(0x2000, 2, true),
+        // By a graph.
+        wait(0x1000, 1, Until::AtLeast, 4),
+        write(0x2000, 2, true),
+        wait(0x1000, 1, Until::AtLeast, 4),
+        write(0x2000, 3, true),
     ];
     assert_eq!(work.collect::<Vec<_>>(), expected);
 }

@@ -65,6 +65,7 @@ fn finish(body: impl FnOnce() -> Result) -> c_int {
         Err(_) => Status::Unknown,
     };
     LAST.set(status.code());
+    runtime().answers_with_error();
     status.code()
 }
 
@@ -86,6 +87,7 @@ pub fn launch_taken() {
 /// The last error; takes it when asked to.
 pub fn last(take: bool) -> i32 {
     if let Some(status) = runtime().broken() {
+        runtime().answers_with_error();
         return status.code();
     }
     let code = if take { LAST.replace(0) } else { LAST.get() };

@@ -76,6 +76,13 @@ impl Runtime {
         self.machine.get().and_then(|machine| machine.broken())
     }
 
+    /// A call is about to answer with an error.
+    pub fn answers_with_error(&self) {
+        if let Some(machine) = self.machine.get() {
+            machine.answers_with_error();
+        }
+    }
+
     /// Tells the user something that the program's error code cannot say, once.
     pub fn tell(&self, sentence: impl Into<String>) {
         let sentence = sentence.into();

@@ -262,12 +262,35 @@ fn load_container(contents: &Contents<'_>, shown: &str, loaded: &mut Loaded) {
     }
 }
 
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    use std::fmt::Write;
+/// The SHA-256 of what is written to it.
+#[derive(Debug, Default)]
+pub(crate) struct Hash(sha2::Sha256);
 
-    use sha2::Digest;
-    sha2::Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+impl Hash {
+    pub(crate) fn text(self) -> String {
+        use std::fmt::Write;
+
+        use sha2::Digest;
+        self.0.finalize().iter().fold(String::with_capacity(64), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    }
+}
+
+impl std::io::Write for Hash {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        sha2::Digest::update(&mut self.0, bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    let mut hash = Hash::default();
+    sha2::Digest::update(&mut hash.0, bytes);
+    hash.text()
 }

@@ -24,7 +24,7 @@ use crate::args::{CompilerArgs, OutputArgs, VerdictArgs};
 use crate::check::is_allowed;
 use crate::disk::DiskSources;
 use crate::output::{fail, say};
-use crate::streams::{draw, unknown_bytes};
+use crate::streams::{draw, keep_traces, unknown_bytes};
 
 pub(crate) use gpu::explain;
 use host::{HostReport, host_section};
@@ -33,7 +33,6 @@ pub(crate) use replay::{Saved, SavedInput, ScheduleFile};
 pub(crate) use report::{keep_dumps, progress};
 pub(crate) use software::Switch;
 pub(crate) use software::capture::{Wanted, capture};
-use software::keep_traces;
 use software::merge::name_files;
 
 /// The watchdog ended the program.
@@ -167,8 +166,10 @@ fn run_on_card(arguments: &RunArgs) -> u8 {
     let mut watcher = Watcher { recording, ..Watcher::new(arguments, &prepared) };
     match standstill_supervisor::run(plan, &mut watcher) {
         Ok(outcome) => {
-            let recorded = watcher.recording.take().map(|recording| recording.read(prepared.code()));
-            watcher.add(recorded.unwrap_or_default());
+            if let Some(recording) = watcher.recording.take() {
+                let keep = arguments.software.trace.is_some() || arguments.output.html.is_some();
+                watcher.add(recording.read(prepared.code(), keep));
+            }
             watcher.finish(&outcome)
         }
         Err(error) => {

@@ -138,3 +138,34 @@ fn a_trace_is_judged_again_without_the_program() {
         .prints("error[E0301]");
     place.run(&["streams", "missing"]).exits(2);
 }
+
+/// A kernel that faults, and a host that reads the result after the error was answered.
+const FAULTING: &str = r#"
+#include <cuda_runtime.h>
+#include <cstdio>
+__global__ void beyond(int *p) { p[threadIdx.x + 100000000] = 1; }
+int main() {
+    int *p, *host;
+    cudaStream_t stream;
+    cudaMalloc(&p, 4096); cudaMallocHost(&host, 4096); host[0] = 0;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    beyond<<<1, 32, 0, stream>>>(p);
+    cudaMemcpyAsync(host, p, 4096, cudaMemcpyDeviceToHost, stream);
+    cudaError_t error = cudaStreamSynchronize(stream);
+    printf("%s %d\n", cudaGetErrorString(error), host[0]);
+    cudaFreeHost(host);
+}
+"#;
+
+#[test]
+fn nothing_runs_any_more_when_the_device_is_broken() {
+    let Some(place) = example("contract.cu") else { return };
+    place.file("faulting.cu", FAULTING);
+    let ran = place.run(&["run", "--device", "sim", "--format", "json", "--output", "report", "faulting.cu"]);
+    ran.exits(1).prints("illegal memory access");
+    let report: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(place.path("report")).unwrap()).unwrap();
+    let raised = report["findings"].as_array().unwrap().iter().filter(|it| it["severity"] != "note");
+    let codes: Vec<&str> = raised.filter_map(|finding| finding["code"].as_str()).collect();
+    assert_eq!(codes, ["E0210"]);
+}

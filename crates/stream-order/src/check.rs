@@ -1,24 +1,23 @@
 //! Takes a trace record by record and gives the pairs that nothing orders.
 
+mod settle;
+mod work;
+
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use standstill_findings::Rule;
-use standstill_trace::{Access, Allocation, Call, Mode, Operation, Record, Site, StreamKind, Target, Work};
+use standstill_trace::{Access, Allocation, Call, Mode, Operation, Record, Site, StreamKind};
 
 use crate::actors::{Caller, Known, Names};
-use crate::clock::Strand;
-use crate::completion::{Completion, completion};
-use crate::conflict::{Actor, Certainty, Conflict, Deed, Name};
+use crate::conflict::{Conflict, Deed, Name};
 use crate::coverage::Coverage;
 use crate::found::Found;
-use crate::history::{Before, Clash, History, Touch};
-use crate::log::{Log, Recorded, Waited};
-use crate::memory::{Freed, Memory};
+use crate::history::History;
+use crate::log::{Log, Waited};
+use crate::memory::Memory;
 use crate::order::{Order, Placed};
-use crate::rules::{self, Pair};
-use crate::talk::{Talk, Talker};
+use crate::talk::Talk;
 
 /// The host's accesses are numbered from here, streams' operations below.
 const HOST: u64 = 1 << 63;
@@ -124,7 +123,8 @@ impl Check {
                 self.launches.insert(*operation, caller.site);
             }
             Call::SubmitNode { operation, stream, work, launch, after } => {
-                let placed = self.order.node(*operation, *launch, after);
+                let placed = self.order.node(*operation, *launch, after, work);
+                let placed = self.waited(placed);
                 self.work(caller, *operation, (*stream, Some(*launch)), &placed, work);
             }
             Call::EndGraph { stream, launch, last, .. } => {
@@ -217,294 +217,5 @@ impl Check {
         }
         self.settle();
         (self.found.finish(&self.log), self.coverage)
-    }
-
-    /// Where an operation of a stream stands.
-    fn place(&mut self, stream: u64, work: &Work) -> Placed {
-        let (placed, met) = self.order.place(stream, work);
-        if !met {
-            // It waits for something that comes later, or that is not seen.
-            let (strand, index, before) = (placed.strand, placed.index, (*placed.before).clone());
-            let (submitted, began, ended, by) = (0, None, None, None);
-            self.unanswered.add(Talker { strand, index, before, submitted, began, ended, by });
-        }
-        placed
-    }
-
-    fn work(
-        &mut self,
-        caller: Caller,
-        operation: Operation,
-        (stream, graph): (u64, Option<Operation>),
-        placed: &Placed,
-        work: &Work,
-    ) {
-        self.coverage.operations += 1;
-        let (name, what) = match work {
-            Work::Order | Work::WriteValue { .. } | Work::WaitValue { .. } => return,
-            Work::Record { event } => {
-                self.order.set_record(operation, *event, placed);
-                self.note_record(caller, operation, *event, placed);
-                return;
-            }
-            Work::Copy { accesses, .. } => (Name::Other("copy"), What::Touch(Some(accesses.clone()))),
-            Work::Fill { accesses, .. } => (Name::Other("memset"), What::Touch(Some(accesses.clone()))),
-            Work::Kernel { name, accesses } => {
-                (Name::Kernel(self.names.get(name)), What::Touch(accesses.clone()))
-            }
-            Work::Launch { .. } => (Name::Other("kernel"), What::Touch(Some(Vec::new()))),
-            Work::HostFunction { accesses } => (Name::Other("host function"), What::Touch(accesses.clone())),
-            Work::Allocate { address, bytes } => {
-                let range = self.memory.pool(*address, *bytes);
-                (Name::Other("allocation"), What::Deed(Deed::Begin, range))
-            }
-            Work::Free { address } => {
-                (Name::Other("free"), What::Deed(Deed::End, self.memory.unpool(*address)))
-            }
-        };
-        let graph = graph.and_then(|launch| Some((launch, *self.launches.get(&launch)?)));
-        let actor = Actor { graph, ..caller.actor(Some(stream), name) };
-        let kind = self.kinds.get(&stream).copied();
-        let host_function = matches!(work, Work::HostFunction { .. });
-        let done = match work {
-            Work::Copy { copied, .. } => completion(*copied),
-            Work::Fill { done: true, .. } => Completion::Done,
-            _ => Completion::Submitted,
-        };
-        let synchronous = matches!(work, Work::Copy { copied, .. } if !copied.asynchronous);
-        let staged = synchronous && done == Completion::SourceTaken;
-        let known = Known { kind, host_function, staged, ..Known::of(actor) };
-        self.actors.insert(operation, known);
-        if done == Completion::SourceTaken {
-            self.take_source(caller, operation, placed, what);
-        } else {
-            self.push(operation, Some(placed.clone()), what);
-        }
-        if done == Completion::Done {
-            self.order.returned(placed);
-        }
-    }
-
-    /// A copy whose source the host itself reads before the call returns.
-    fn take_source(&mut self, caller: Caller, operation: Operation, placed: &Placed, what: What) {
-        let What::Touch(Some(accesses)) = what else { return };
-        let (source, rest): (Vec<Access>, Vec<Access>) =
-            accesses.into_iter().partition(|access| Deed::from(access.mode) == Deed::Read);
-        let host = self.host(caller, "the copy's reading of its source");
-        let read = self.order.host_access();
-        self.push(host, Some(read), What::Touch(Some(source)));
-        self.push(operation, Some(placed.clone()), What::Touch(Some(rest)));
-    }
-
-    fn free(&mut self, caller: Caller, address: u64) {
-        let Freed { range, kind, context } = self.memory.free(address);
-        match kind {
-            // It waits for the whole device (CUDA C++ Programming Guide, «Stream Ordered Memory Allocator»).
-            Allocation::Device | Allocation::Managed => {
-                self.order.done(context.map_or(Target::Device, Target::Context));
-            }
-            Allocation::Pinned | Allocation::Registered | Allocation::Pool => {
-                let placed = self.order.host_access();
-                let actor = self.host(caller, "the host's free");
-                self.push(actor, Some(placed), What::Deed(Deed::End, range.clone()));
-            }
-        }
-        self.push(0, None, What::Forget(range));
-    }
-
-    fn note_record(&mut self, caller: Caller, operation: Operation, event: u64, placed: &Placed) {
-        let Some(recorded) = self.order.recorded(event) else { return };
-        let covers = recorded.covers.clone();
-        let (strand, index) = (placed.strand, placed.index);
-        self.log.record(event, Recorded { operation, strand, index, covers, site: caller.site });
-    }
-
-    fn host(&mut self, caller: Caller, name: &'static str) -> u64 {
-        self.host_accesses += 1;
-        let number = HOST + self.host_accesses;
-        let actor = caller.actor(None, Name::Other(name));
-        self.actors.insert(number, Known::of(actor));
-        number
-    }
-
-    fn push(&mut self, actor: u64, placed: Option<Placed>, what: What) {
-        self.waiting.push_back(Event { actor, placed, what });
-    }
-
-    /// Works off what is known, in the order of submission.
-    fn settle(&mut self) {
-        while let Some(event) = self.waiting.front() {
-            if matches!(event.what, What::Touch(None)) {
-                return;
-            }
-            if let Some(event) = self.waiting.pop_front() {
-                self.happen(event);
-            }
-        }
-        if self.waiting.is_empty() {
-            self.talk.retire(self.order.settled());
-            self.unanswered.retire(self.order.settled());
-        }
-        if self.history.len().max(self.actors.len()).max(self.destroyed.len()) > self.sweep_at {
-            self.sweep();
-        }
-    }
-
-    fn happen(&mut self, event: Event) {
-        let mut clashes = Vec::new();
-        let placed = event.placed.map(|placed| (placed.strand, placed.index, placed.before));
-        match (event.what, placed) {
-            (What::Forget(range), _) => self.history.forget(range),
-            (What::Touch(Some(accesses)), Some((strand, index, before))) => {
-                let before = self.with_talk(event.actor, &accesses, (strand, index), before);
-                let touches = accesses.iter().filter(|access| access.mode != Mode::Signal);
-                for access in touches {
-                    self.coverage.widened += u64::from(!access.exact);
-                    let (deed, exact) = (access.mode.into(), access.exact);
-                    let touch = Touch { actor: event.actor, strand, index, deed, exact };
-                    self.history.touch(touch, access, &before, &mut clashes);
-                }
-            }
-            (What::Deed(deed, range), Some((strand, index, before))) => {
-                if deed == Deed::Begin {
-                    // Whoever had these bytes before is the pool's business.
-                    self.history.forget(range.clone());
-                }
-                let touch = Touch { actor: event.actor, strand, index, deed, exact: true };
-                self.whole(touch, range, &before, &mut clashes);
-            }
-            _ => {}
-        }
-        for clash in clashes {
-            self.conflict(&clash);
-        }
-    }
-
-    /// What may come before something that touches bytes, be it by calls or by what host and device told each other.
-    fn with_talk(
-        &mut self,
-        number: u64,
-        accesses: &[Access],
-        (strand, index): (Strand, u64),
-        before: Before,
-    ) -> Before {
-        let Some(known) = self.actors.get_mut(&number) else { return before };
-        if number >= HOST {
-            let mut before = (*before).clone();
-            before.join(&self.talk.told(known.actor.record, known.seen));
-            return Rc::new(before);
-        }
-        let talks = known.host_function || accesses.iter().any(|access| access.mode == Mode::Signal);
-        known.unanswered = self.unanswered.may_hold_up(&before);
-        known.waits_behind = (talks || self.talk.may_hold_up(&before)).then(|| before.clone());
-        if talks {
-            let (submitted, began, ended) = (known.actor.record, known.began, known.ended);
-            let signals = accesses.iter().filter(|access| access.mode == Mode::Signal).copied();
-            let signals: Vec<Access> = signals.collect();
-            let own = |access: &Access| self.memory.is_registered(access.address);
-            // What is not known to have ended was not seen to run.
-            let is_seen = !known.host_function && ended.is_some() && !signals.iter().any(own);
-            let (before, by) = ((*before).clone(), is_seen.then_some(signals));
-            self.talk.add(Talker { strand, index, before, submitted, began, ended, by });
-        }
-        before
-    }
-
-    fn whole(
-        &mut self,
-        touch: Touch,
-        range: std::ops::Range<u64>,
-        before: &Before,
-        clashes: &mut Vec<Clash>,
-    ) {
-        let width = range.end - range.start;
-        let access = Access::bytes(Mode::Write, range.start, width);
-        self.history.touch(touch, &access, before, clashes);
-    }
-
-    fn conflict(&mut self, clash: &Clash) {
-        // An operation may read and write the same bytes.
-        if clash.earlier.actor == clash.later.actor {
-            return;
-        }
-        let sides = [&clash.earlier, &clash.later].map(|touch| (touch.deed, touch.exact));
-        let certainty = Certainty::of(sides);
-        let unknown = sides.iter().all(|(deed, exact)| *deed == Deed::May && *exact);
-        if certainty.is_none() && !unknown {
-            return;
-        }
-        let (Some(earlier), Some(later)) =
-            (self.actors.get(&clash.earlier.actor), self.actors.get(&clash.later.actor))
-        else {
-            return;
-        };
-        let host_accesses = later.actor.stream.is_none() && clash.later.deed != Deed::End;
-        let place = (clash.earlier.strand, clash.earlier.index);
-        let bytes = clash.address..clash.address.saturating_add(clash.bytes);
-        let can_wait = |before| self.talk.can_wait(place, before, &bytes, later.actor.record);
-        let waits = host_accesses && earlier.waits_behind.as_deref().is_some_and(can_wait);
-        if waits || earlier.unanswered || later.unanswered {
-            return;
-        }
-        let Some(certainty) = certainty else {
-            let pair = (earlier.actor.site, later.actor.site);
-            if self.undecided.insert(pair) {
-                self.coverage.undecided += 1;
-                self.coverage.undecided_at.get_or_insert(pair.1);
-            }
-            return;
-        };
-        let pair = Pair {
-            clash,
-            earlier: &earlier.actor,
-            later: &later.actor,
-            operation: clash.later.actor,
-            kinds: [earlier.kind, later.kind],
-            host_function: earlier.host_function || later.host_function,
-        };
-        let ((rule, hints), doubt) = rules::judge(&pair, &self.log);
-        let staged = earlier.staged;
-        let (earlier, later) = (earlier.actor.clone(), later.actor.clone());
-        let conflict = Conflict {
-            rule,
-            earlier: (earlier, clash.earlier.deed),
-            later: (later, clash.later.deed),
-            address: clash.address,
-            bytes: clash.bytes,
-            certainty,
-            hints,
-            staged,
-            times: 1,
-        };
-        self.found.add(conflict, doubt);
-    }
-
-    /// A call that breaks a rule by itself.
-    fn alone(&mut self, rule: Rule, earlier: (Actor, Deed), later: Actor) {
-        let (later, hints) = ((later, Deed::Read), Vec::new());
-        let conflict = Conflict {
-            rule,
-            earlier,
-            later,
-            address: 0,
-            bytes: 0,
-            certainty: Certainty::Known,
-            hints,
-            staged: false,
-            times: 1,
-        };
-        self.found.add(conflict, None);
-    }
-
-    /// Forgets what comes before everything that can still come, and actors that nothing names any more.
-    fn sweep(&mut self) {
-        self.history.retire(self.order.settled());
-        let named: FxHashSet<u64> =
-            self.history.actors().chain(self.waiting.iter().map(|event| event.actor)).collect();
-        self.actors.retain(|number, _| named.contains(number));
-        if self.waiting.is_empty() {
-            self.destroyed.drain(..).for_each(|event| self.log.forget_event(event));
-        }
-        self.sweep_at = SWEEP.max(2 * self.history.len().max(self.actors.len()));
     }
 }

@@ -30,6 +30,11 @@ impl Clock {
         }
     }
 
+    /// Whether all that comes before this moment comes before the other one, too.
+    pub(crate) fn is_before(&self, other: &Clock) -> bool {
+        self.0.iter().zip(0..).all(|(own, strand)| *own <= other.get(Strand(strand)))
+    }
+
     /// The later of both, in each strand.
     pub(crate) fn join(&mut self, other: &Clock) {
         if self.0.len() < other.0.len() {

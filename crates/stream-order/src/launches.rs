@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use standstill_trace::{Access, Call, LaunchShape, Mode, Record, Work};
 
 use crate::arguments::{Borders, Kernel};
@@ -78,9 +78,16 @@ pub struct Launches<'a> {
     /// What launches touch of which no code is known.
     guessed: FxHashMap<u32, Rc<[Access]>>,
     borders: Borders,
+    /// The launch of which something was asked and answered last, until that is told.
+    newly_known: Option<u32>,
+    /// Launches that are nodes of graphs, which keep their numbers.
+    in_graphs: FxHashSet<u32>,
     /// Launches that were met.
     pub launches: u64,
 }
+
+/// Recorders give new numbers to launches from time to time, and name none then that is this much older than the newest.
+const NAMED: u32 = 1 << 17;
 
 impl<'a> Launches<'a> {
     /// Nothing was launched yet.
@@ -93,6 +100,8 @@ impl<'a> Launches<'a> {
             known: FxHashMap::default(),
             guessed: FxHashMap::default(),
             borders: Borders::default(),
+            newly_known: None,
+            in_graphs: FxHashSet::default(),
             launches: 0,
         }
     }
@@ -101,9 +110,6 @@ impl<'a> Launches<'a> {
     pub fn told(&mut self, record: &Record) {
         self.meet(&record.call);
         match &record.call {
-            Call::ReachOfLaunch { launch, accesses } => {
-                self.known.insert(*launch, Some(accesses.as_slice().into()));
-            }
             Call::NameLaunch { launch, .. } | Call::NameLaunchLike { launch, .. } => {
                 let Some(shape) = self.shapes.get(launch) else { return };
                 let pointers = self.kernels.get(&shape.kernel).map(|it| it.pointers(shape, &self.memory));
@@ -134,15 +140,27 @@ impl<'a> Launches<'a> {
             Call::NameKernel { kernel, name, parameters } => {
                 self.kernels.insert(*kernel, Kernel::new(name.clone(), parameters.clone()));
             }
-            Call::NameLaunch { launch, shape } => {
-                self.shapes.insert(*launch, shape.clone());
-            }
+            Call::NameLaunch { launch, shape } => self.name(*launch, shape.clone()),
             Call::NameLaunchLike { launch, like, words } => {
                 if let Some(shape) = self.shapes.get(like).map(|like| like.with_words(words)) {
-                    self.shapes.insert(*launch, shape);
+                    self.name(*launch, shape);
                 }
             }
+            Call::ReachOfLaunch { launch, accesses } => {
+                self.known.insert(*launch, Some(accesses.as_slice().into()));
+            }
             _ => {}
+        }
+    }
+
+    fn name(&mut self, launch: u32, shape: LaunchShape) {
+        self.shapes.insert(launch, shape);
+        if self.shapes.len() > 2 * NAMED as usize {
+            let oldest = launch.saturating_sub(NAMED);
+            let stays = |launch: &u32| *launch >= oldest || self.in_graphs.contains(launch);
+            self.shapes.retain(|launch, _| stays(launch));
+            self.known.retain(|launch, _| stays(launch));
+            self.guessed.retain(|launch, _| stays(launch));
         }
     }
 
@@ -150,6 +168,9 @@ impl<'a> Launches<'a> {
     #[must_use]
     pub fn expand(&mut self, mut record: Record) -> Record {
         self.meet(&record.call);
+        if let Call::SubmitNode { work: Work::Launch { launch }, .. } = &record.call {
+            self.in_graphs.insert(*launch);
+        }
         if let Call::Submit { work, .. } | Call::SubmitNode { work, .. } = &mut record.call {
             self.launches += u64::from(matches!(work, Work::Launch { .. } | Work::Kernel { .. }));
             if let Work::Launch { launch } = work {
@@ -165,9 +186,10 @@ impl<'a> Launches<'a> {
         self.kernels.len() as u64
     }
 
-    /// What the code tells of launches.
-    pub fn known(&self) -> impl Iterator<Item = (u32, &[Access])> {
-        self.known.iter().filter_map(|(launch, accesses)| Some((*launch, accesses.as_deref()?)))
+    /// What the code tells of a launch, which was asked for the first time since this was called.
+    pub fn newly_known(&mut self) -> Option<(u32, &[Access])> {
+        let launch = self.newly_known.take()?;
+        Some((launch, self.known.get(&launch)?.as_deref()?))
     }
 
     fn kernel(&mut self, launch: u32) -> Work {
@@ -177,10 +199,14 @@ impl<'a> Launches<'a> {
             return Work::Kernel { name: String::new(), accesses: Some(Vec::new()) };
         };
         let (reach, memory, borders) = (&mut self.reach, &self.memory, &self.borders);
-        let ask = || match reach.of(&kernel.name, shape, memory) {
-            Reached::Known(accesses) => Some(accesses.into()),
-            Reached::Undecided => Some(undecided(kernel.accesses(shape, memory, borders)).into()),
-            Reached::Unknown => None,
+        let newly_known = &mut self.newly_known;
+        let ask = || {
+            *newly_known = Some(launch);
+            match reach.of(&kernel.name, shape, memory) {
+                Reached::Known(accesses) => Some(accesses.into()),
+                Reached::Undecided => Some(undecided(kernel.accesses(shape, memory, borders)).into()),
+                Reached::Unknown => None,
+            }
         };
         let known = self.known.entry(launch).or_insert_with(ask);
         let guess = || kernel.accesses(shape, memory, borders).into();

@@ -222,15 +222,30 @@ impl Order {
         placed
     }
 
-    /// A node of a graph.
-    pub(crate) fn node(&mut self, operation: Operation, launch: Operation, after: &[Operation]) -> Placed {
-        let before = self.behind(launch, after);
+    /// A node of a graph; gives whether what it waits for is known, if it waits for a value.
+    pub(crate) fn node(
+        &mut self,
+        operation: Operation,
+        launch: Operation,
+        after: &[Operation],
+        work: &Work,
+    ) -> (Placed, bool) {
+        let mut before = self.behind(launch, after);
+        let met = match *work {
+            Work::WaitValue { address, value, until, bytes } => {
+                self.values.wait(address, &|there| until.is_met(there, value, bytes), &mut before)
+            }
+            _ => true,
+        };
         let strand = self.strand(&before, false);
         let placed = self.add(strand, before);
+        if let Work::WriteValue { address, value, fenced: true } = *work {
+            self.values.write(address, value, &placed);
+        }
         if let Some(launch) = self.launches.get_mut(&launch) {
             launch.nodes.insert(operation, placed.end());
         }
-        placed
+        (placed, met)
     }
 
     /// What stands behind all nodes of a graph's launch.
@@ -343,6 +358,12 @@ impl Order {
     /// What comes before everything that can still be submitted: what the host knows to be done.
     pub(crate) fn settled(&self) -> &Clock {
         &self.host
+    }
+
+    /// Forgets ends of graphs that the host knows of.
+    pub(crate) fn retire(&mut self) {
+        let host = &self.host;
+        self.executed.retain(|_, end| !end.is_before(host));
     }
 
     /// An access of the host itself.

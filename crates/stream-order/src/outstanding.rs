@@ -69,7 +69,7 @@ impl Outstanding {
                 self.order.launch_graph(*operation, *stream, *graph);
             }
             Call::SubmitNode { operation, stream, work, launch, after } => {
-                let placed = self.order.node(*operation, *launch, after);
+                let placed = self.order.node(*operation, *launch, after, work).0;
                 self.work(record.site, *operation, *stream, placed, work);
             }
             Call::EndGraph { stream, launch, last, .. } => {

@@ -103,6 +103,36 @@ fn a_value_that_is_written_and_waited_for_is_order() {
 }
 
 #[test]
+fn nodes_of_graphs_write_and_wait_for_values() {
+    let node = |operation, stream, launch, after, work: Option<Work>| Call::SubmitNode {
+        operation,
+        stream,
+        work: work.unwrap_or(Work::Order),
+        launch,
+        after: vec![after],
+    };
+    let graphs = |written: Option<Work>, waited: Option<Work>| {
+        let mut calls = vec![stream(1, StreamKind::NonBlocking), stream(2, StreamKind::NonBlocking)];
+        calls.extend([
+            kernel(1, 1, Mode::Write),
+            Call::LaunchGraph { operation: 2, stream: 1, graph: 1 },
+            node(3, 1, 2, 2, written),
+            Call::EndGraph { operation: 4, stream: 1, launch: 2, last: vec![3] },
+            Call::LaunchGraph { operation: 5, stream: 2, graph: 2 },
+            node(6, 2, 5, 5, waited),
+            Call::EndGraph { operation: 7, stream: 2, launch: 5, last: vec![6] },
+            kernel(8, 2, Mode::Read),
+        ]);
+        calls
+    };
+    check(graphs(None, None), &[Rule::StreamRace]);
+    check(graphs(write(1, true), None), &[Rule::StreamRace]);
+    check(graphs(write(1, true), wait(FLAG, Until::AtLeast, 1)), &[]);
+    // Something unseen may end it.
+    check(graphs(None, wait(FLAG, Until::AtLeast, 1)), &[]);
+}
+
+#[test]
 fn nothing_is_said_behind_a_wait_that_something_unseen_ends() {
     // The host, a kernel, or a write that comes later.
     check(by_value(None, wait(FLAG, Until::AtLeast, 1)), &[]);

@@ -1,6 +1,6 @@
 //! The binary form: a header, then records, each with its length before it.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use thiserror::Error;
 
@@ -40,6 +40,12 @@ pub enum Damage {
     Record {
         /// Where it begins.
         offset: usize,
+    },
+    /// What it is read from gave an error.
+    #[error("it cannot be read: {error}")]
+    Unreadable {
+        /// The error.
+        error: String,
     },
 }
 
@@ -96,35 +102,64 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Reads a trace: whole records, up to the end or to the first damage.
+/// Reads a trace: whole records, up to the end or to the first damage. No more than a piece of it is held.
 #[derive(Debug)]
-pub struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
+pub struct Reader<R> {
+    from: R,
+    /// What was read from there and not forgotten.
+    held: Vec<u8>,
+    /// Where in it the next record begins, and the last one that was given.
+    next: usize,
+    last: usize,
+    /// Where the next record begins in the trace.
+    offset: usize,
     ended: bool,
 }
 
-impl<'a> Reader<'a> {
+/// Bytes that are read at once.
+const PIECE: usize = 256 << 10;
+
+impl<R: Read> Reader<R> {
     /// Begins to read.
     ///
     /// # Errors
     /// When it is no trace, or a newer one.
-    pub fn new(bytes: &'a [u8]) -> Result<Reader<'a>, Damage> {
-        let rest = bytes.strip_prefix(&MAGIC).ok_or(Damage::NoTrace)?;
+    pub fn new(from: R) -> Result<Reader<R>, Damage> {
+        let mut reader = Reader { from, held: Vec::new(), next: 0, last: 0, offset: 0, ended: false };
+        reader.hold(HEADER)?;
+        let rest = reader.held.strip_prefix(&MAGIC).ok_or(Damage::NoTrace)?;
         let version = rest.first_chunk().ok_or(Damage::CutShort { offset: 0 })?;
         match u32::from_le_bytes(*version) {
             found if found > VERSION => Err(Damage::Newer { found }),
-            _ => Ok(Reader { bytes, at: HEADER, ended: false }),
+            _ => Ok(Reader { next: HEADER, last: HEADER, offset: HEADER, ..reader }),
         }
     }
 
+    /// Reads on until so many bytes are held that were not given, or there are no more.
+    fn hold(&mut self, bytes: usize) -> Result<(), Damage> {
+        let held = self.held.len() - self.next;
+        if held >= bytes {
+            return Ok(());
+        }
+        self.held.drain(..self.next);
+        (self.next, self.last) = (0, 0);
+        let wanted = (bytes - held).max(PIECE) as u64;
+        let read = self.from.by_ref().take(wanted).read_to_end(&mut self.held);
+        read.map(|_| ()).map_err(|error| Damage::Unreadable { error: error.to_string() })
+    }
+
+    fn rest(&self) -> &[u8] {
+        self.held.get(self.next..).unwrap_or_default()
+    }
+
     fn take(&mut self) -> Result<Option<Record>, Damage> {
-        let offset = self.at;
-        let rest = self.bytes.get(offset..).unwrap_or_default();
+        let offset = self.offset;
+        self.hold(LENGTH)?;
+        let rest = self.rest();
         if rest.is_empty() {
             return Ok(None);
         }
-        let (length, rest) = rest.split_first_chunk().ok_or(Damage::CutShort { offset })?;
+        let (length, _) = rest.split_first_chunk().ok_or(Damage::CutShort { offset })?;
         let length = u32::from_le_bytes(*length) as usize;
         if length == 0 {
             return Ok(None);
@@ -132,22 +167,38 @@ impl<'a> Reader<'a> {
         if length > MOST {
             return Err(Damage::Record { offset });
         }
-        let body = rest.get(..length).ok_or(Damage::CutShort { offset })?;
+        self.hold(LENGTH + length)?;
+        let body = self.rest().get(LENGTH..LENGTH + length).ok_or(Damage::CutShort { offset })?;
         let record = postcard::from_bytes(body).map_err(|_| Damage::Record { offset })?;
-        self.at = offset + LENGTH + length;
+        self.last = self.next;
+        self.next += LENGTH + length;
+        self.offset += LENGTH + length;
         Ok(Some(record))
     }
-}
 
-impl Reader<'_> {
     /// Bytes of the records that were read, with what stands before them.
     #[must_use]
     pub fn length(&self) -> usize {
-        self.at
+        self.offset
+    }
+
+    /// The record that was given last, as it stands in the trace.
+    #[must_use]
+    pub fn as_written(&self) -> &[u8] {
+        self.held.get(self.last..self.next).unwrap_or_default()
+    }
+
+    /// Copies what stands behind the records that were given.
+    ///
+    /// # Errors
+    /// What reading or writing gave.
+    pub fn copy_rest(mut self, into: &mut dyn Write) -> io::Result<()> {
+        into.write_all(self.rest())?;
+        io::copy(&mut self.from, into).map(|_| ())
     }
 }
 
-impl Iterator for Reader<'_> {
+impl<R: Read> Iterator for Reader<R> {
     type Item = Result<Record, Damage>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -46,7 +46,8 @@ fn written(records: &[Record]) -> Vec<u8> {
 
 #[test]
 fn what_is_written_is_read_again() {
-    let read: Vec<Record> = Reader::new(&written(&some())).unwrap().collect::<Result<_, _>>().unwrap();
+    let read: Vec<Record> =
+        Reader::new(written(&some()).as_slice()).unwrap().collect::<Result<_, _>>().unwrap();
     assert_eq!(read, some());
 }
 
@@ -63,23 +64,60 @@ fn a_cut_leaves_the_whole_records_before_it() {
     }
 }
 
+/// A source that gives few bytes at a time.
+struct Slow<'a>(&'a [u8], usize);
+
+impl std::io::Read for Slow<'_> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let count = into.len().min(self.1).min(self.0.len());
+        let (now, later) = self.0.split_at(count);
+        into[..count].copy_from_slice(now);
+        self.0 = later;
+        Ok(count)
+    }
+}
+
+#[test]
+fn a_trace_is_read_in_pieces() {
+    // Longer than what is held at a time, with a record that is, too.
+    let long = Call::NameObject { object: 1, path: "x".repeat(600 << 10) };
+    let long = Record { thread: 0, site: 0, call: long };
+    let some = some();
+    let records: Vec<Record> = (0..30_000).flat_map(|_| some.iter().take(3).cloned()).collect();
+    let records = [records.clone(), vec![long], records].concat();
+    let bytes = written(&records);
+    let mut reader = Reader::new(Slow(&bytes, 5000)).unwrap();
+    let mut again = Vec::new();
+    for expected in &records {
+        assert_eq!(reader.next().unwrap().unwrap(), *expected);
+        again.extend_from_slice(reader.as_written());
+    }
+    assert!(reader.next().is_none());
+    assert_eq!((reader.length(), again.as_slice()), (bytes.len(), &bytes[12..]));
+    let mut reader = Reader::new(&bytes[..bytes.len() - 1]).unwrap();
+    assert!(reader.by_ref().any(|record| record.is_err()));
+    let (length, mut rest) = (reader.length(), Vec::new());
+    reader.copy_rest(&mut rest).unwrap();
+    assert_eq!(rest, bytes[length..bytes.len() - 1]);
+}
+
 #[test]
 fn room_behind_the_records_is_no_record() {
     let bytes = written(&some());
     let length = bytes.len();
     let with_room = [bytes, vec![0; 100]].concat();
-    let mut reader = Reader::new(&with_room).unwrap();
+    let mut reader = Reader::new(with_room.as_slice()).unwrap();
     let read: Vec<Record> = reader.by_ref().collect::<Result<_, _>>().unwrap();
     assert_eq!((read, reader.length()), (some(), length));
 }
 
 #[test]
 fn other_files_and_newer_traces_are_named() {
-    assert_eq!(Reader::new(b"\x7fELF and more bytes").unwrap_err(), Damage::NoTrace);
-    assert_eq!(Reader::new(b"").unwrap_err(), Damage::NoTrace);
+    assert_eq!(Reader::new(&b"\x7fELF and more bytes"[..]).unwrap_err(), Damage::NoTrace);
+    assert_eq!(Reader::new(&b""[..]).unwrap_err(), Damage::NoTrace);
     let mut newer = written(&[]);
     newer[8] = 9;
-    assert_eq!(Reader::new(&newer).unwrap_err(), Damage::Newer { found: 9 });
+    assert_eq!(Reader::new(newer.as_slice()).unwrap_err(), Damage::Newer { found: 9 });
 }
 
 proptest! {
@@ -88,7 +126,7 @@ proptest! {
         if whole {
             bytes.splice(0..0, written(&some()));
         }
-        if let Ok(reader) = Reader::new(&bytes) {
+        if let Ok(reader) = Reader::new(bytes.as_slice()) {
             prop_assert!(reader.count() <= bytes.len());
         }
     }

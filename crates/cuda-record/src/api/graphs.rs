@@ -2,11 +2,13 @@
 
 use std::ffi::{c_int, c_void};
 
+use super::values::of_node;
 use super::{wrap, wrap_both};
 use crate::graphs::{
     added, capture_begins, capture_ended, captured, changed, destroyed, instantiated, launched,
+    values_changed,
 };
-use crate::layout::{Handle, KernelNode};
+use crate::layout::{BatchNode, Handle, KernelNode};
 
 unsafe fn made(status: c_int, executable: *const Handle, graph: Handle) -> c_int {
     if status == 0 {
@@ -66,6 +68,37 @@ wrap! {
             unsafe { changed(executable, node, &*to) };
         }
         status
+    }
+
+    fn cuGraphExecBatchMemOpNodeSetParams(executable: Handle, node: Handle, to: *const BatchNode) |call| {
+        let status = call();
+        if status == 0 {
+            // SAFETY: as above.
+            values_changed(executable, node, unsafe { of_node(&*to) });
+        }
+        status
+    }
+
+    fn cuGraphAddBatchMemOpNode(
+        place: *mut Handle, _graph: Handle, _after: *const Handle, _count: usize, _to: *const BatchNode,
+    ) |call| {
+        // SAFETY: the program's place for the result.
+        unsafe { node(call(), place) }
+    }
+
+    fn cuGraphAddNode(
+        place: *mut Handle, _graph: Handle, _after: *const Handle, _count: usize, _to: *mut c_void,
+    ) |call| {
+        // SAFETY: as above.
+        unsafe { node(call(), place) }
+    }
+
+    fn cuGraphAddNode_v2(
+        place: *mut Handle, _graph: Handle, _after: *const Handle, _edges: *const c_void, _count: usize,
+        _to: *mut c_void,
+    ) |call| {
+        // SAFETY: as above.
+        unsafe { node(call(), place) }
     }
 
     fn cuGraphAddKernelNode_v2(

@@ -8,7 +8,7 @@ mod memory;
 mod names;
 pub mod sets;
 mod streams;
-mod values;
+pub mod values;
 
 use crate::real::Wrapped;
 

@@ -31,9 +31,17 @@ pub fn synchronised(status: c_int, target: impl FnOnce(&mut State) -> Option<Tar
                 state.trace.note(Call::Synchronise(target));
             }
         });
+    } else if ENDS_ALL.contains(&status) {
+        with(|state| {
+            let target = context(state.numbers.contexts.current());
+            state.trace.note(Call::Synchronise(target));
+        });
     }
     status
 }
+
+/// Errors after which nothing of a context runs any more: «the context cannot be used» (CUDA Driver API, `CUresult`).
+const ENDS_ALL: [c_int; 11] = [214, 220, 700, 702, 710, 714, 715, 716, 717, 718, 719];
 
 /// All that a context was asked for.
 fn context(number: u32) -> Target {

@@ -6,7 +6,7 @@ use standstill_trace::{Until, Work};
 
 use super::wrap_both;
 use crate::graphs::captured;
-use crate::layout::{Handle, MemoryOperation};
+use crate::layout::{BatchNode, Handle, MemoryOperation};
 use crate::recorder::with;
 use crate::streams::Default;
 
@@ -49,6 +49,22 @@ fn of(operation: &MemoryOperation) -> Option<Work> {
     }
 }
 
+/// # Safety
+/// There are as many.
+unsafe fn each(operations: *const MemoryOperation, count: u32) -> impl Iterator<Item = Work> {
+    // SAFETY: the caller's promise.
+    (0..count as usize).filter_map(move |index| of(unsafe { &*operations.add(index) }))
+}
+
+/// What a node of a graph writes and waits for.
+///
+/// # Safety
+/// It is as the driver gave it, or has taken it.
+pub unsafe fn of_node(node: &BatchNode) -> Vec<Work> {
+    // SAFETY: the caller's promise.
+    unsafe { each(node.operations, node.count) }.collect()
+}
+
 unsafe fn batch(
     status: c_int,
     stream: Handle,
@@ -56,10 +72,8 @@ unsafe fn batch(
     count: u32,
     operations: *const MemoryOperation,
 ) -> c_int {
-    // SAFETY: the driver has read as many.
-    let all = (0..count as usize).filter_map(|index| of(unsafe { &*operations.add(index) }));
-    // SAFETY: the caller's promise.
-    unsafe { put(status, stream, default, all) }
+    // SAFETY: the caller's promise; the driver has read as many.
+    unsafe { put(status, stream, default, each(operations, count)) }
 }
 
 wrap_both! {

@@ -4,8 +4,11 @@ use std::ffi::c_int;
 
 use rustc_hash::FxHashMap;
 
+use standstill_trace::Work;
+
+use crate::api::values;
 use crate::kernels::meet;
-use crate::layout::{Handle, KernelNode, Memcpy3D, MemsetNode};
+use crate::layout::{BatchNode, Handle, KernelNode, Memcpy3D, MemsetNode};
 use crate::real::driver_function;
 
 driver_function!(cuGraphGetNodes(graph: Handle, nodes: *mut Handle, count: *mut usize));
@@ -25,6 +28,7 @@ driver_function!(cuGraphChildGraphNodeGetGraph(node: Handle, graph: *mut Handle)
 driver_function!(cuGraphEventRecordNodeGetEvent(node: Handle, event: *mut Handle));
 driver_function!(cuGraphEventWaitNodeGetEvent(node: Handle, event: *mut Handle));
 driver_function!(cuGraphMemAllocNodeGetParams(node: Handle, into: *mut AllocationNode));
+driver_function!(cuGraphBatchMemOpNodeGetParams(node: Handle, into: *mut BatchNode));
 driver_function!(cuGraphMemFreeNodeGetParams(node: Handle, address: *mut u64));
 
 /// `CUDA_MEM_ALLOC_NODE_PARAMS`: the properties of the pool come first.
@@ -52,6 +56,8 @@ pub enum Content {
     Wait(Handle),
     Allocate(u64, u64),
     Free(u64),
+    /// Writes and waits for values, one after the other.
+    Values(Vec<Work>),
     /// Only orders, or is of a kind that nothing is known of.
     Order,
 }
@@ -102,10 +108,7 @@ unsafe fn add(graph: Handle, behind: &[usize], depth: u32, all: &mut Vec<Flat>) 
             let end = match unsafe { content(node) } {
                 // SAFETY: a graph that the driver has named.
                 Found::Graph(child) => unsafe { add(child, &after, depth - 1, all) },
-                Found::Content(content) => {
-                    all.push(Flat { handle: node, content, after });
-                    vec![all.len() - 1]
-                }
+                Found::Content(content) => push(node, content, after, all),
             };
             ends.insert(node.addr(), end);
         }
@@ -122,6 +125,21 @@ unsafe fn add(graph: Handle, behind: &[usize], depth: u32, all: &mut Vec<Flat>) 
     }
     last.sort_unstable();
     last
+}
+
+/// Adds a node; gives what stands for its end.
+fn push(node: Handle, content: Content, mut after: Vec<usize>, all: &mut Vec<Flat>) -> Vec<usize> {
+    let steps = match content {
+        Content::Values(works) if works.len() > 1 => {
+            works.into_iter().map(|work| Content::Values(vec![work])).collect()
+        }
+        other => vec![other],
+    };
+    for content in steps {
+        all.push(Flat { handle: node, content, after });
+        after = vec![all.len() - 1];
+    }
+    after
 }
 
 unsafe fn nodes(graph: Handle) -> Vec<Handle> {
@@ -210,6 +228,11 @@ unsafe fn content(node: Handle) -> Found {
             }
             11 => (cuGraphMemFreeNodeGetParams(node, &raw mut address) == Some(0))
                 .then_some(Content::Free(address)),
+            12 => {
+                let mut batch: BatchNode = std::mem::zeroed();
+                let told = cuGraphBatchMemOpNodeGetParams(node, &raw mut batch) == Some(0);
+                told.then(|| Content::Values(values::of_node(&batch)))
+            }
             _ => None,
         };
         Found::Content(content.unwrap_or(Content::Order))

@@ -76,7 +76,7 @@ impl Place {
         files.sort_by_key(|file| std::fs::metadata(file).unwrap().modified().unwrap());
         let read = |file: &PathBuf| {
             let bytes = std::fs::read(file).unwrap();
-            Reader::new(&bytes).unwrap().collect::<Result<Vec<_>, _>>().unwrap()
+            Reader::new(bytes.as_slice()).unwrap().collect::<Result<Vec<_>, _>>().unwrap()
         };
         let text = String::from_utf8(output.stdout).unwrap();
         (output.status, text, files.iter().map(read).collect())

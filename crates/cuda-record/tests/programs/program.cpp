@@ -116,6 +116,21 @@ static void values() {
         uint64_t rest[2];
     } operations[3] = {{1, 0x1000, 1, 0, {}}, {6, 0, 0, 0, {}}, {5, 0x2000, 2, 0, {}}};
     call("cuStreamBatchMemOp", stream, 3u, (void *)operations, 0u);
+    // The same in a graph, and with other values in the graph that was made of it.
+    struct {
+        Handle context;
+        unsigned count;
+        void *operations;
+        unsigned flags;
+    } batch = {nullptr, 3, operations, 0};
+    Handle graph, executable, node;
+    call("cuGraphCreate", &graph, 0u);
+    call("cuGraphAddBatchMemOpNode", &node, graph, (const Handle *)nullptr, (size_t)0, (const void *)&batch);
+    call("cuGraphInstantiateWithFlags", &executable, graph, (unsigned long long)0);
+    call("cuGraphLaunch", executable, stream);
+    operations[2].value = 3;
+    call("cuGraphExecBatchMemOpNodeSetParams", executable, node, (const void *)&batch);
+    call("cuGraphLaunch", executable, stream);
 }
 
 int main(int count, char **arguments) {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use standstill_report::{display_name, shorten};
-use standstill_trace::{Call, Reader, Work};
+use standstill_trace::{Call, Work};
+
+use crate::streams::Stored;
 
 /// Signals that end programs, as Linux numbers them.
 const NAMES: [(i32, &str); 14] = [
@@ -25,18 +27,18 @@ const NAMES: [(i32, &str); 14] = [
 ];
 
 /// The sentence about it.
-pub(super) fn sentence(signal: i32, traces: &[Vec<u8>]) -> String {
+pub(super) fn sentence(signal: i32, traces: &[Stored]) -> String {
     let name = NAMES.iter().find(|(number, _)| *number == signal).map(|(_, name)| format!(" ({name})"));
-    let launch = traces.iter().find_map(|trace| outstanding(trace)).unwrap_or_default();
+    let launch = traces.iter().find_map(outstanding).unwrap_or_default();
     format!("standstill: the program was killed by signal {signal}{}{launch}", name.unwrap_or_default())
 }
 
 /// The first launch that had not ended, as the end of the sentence.
-fn outstanding(trace: &[u8]) -> Option<String> {
+fn outstanding(trace: &Stored) -> Option<String> {
     let mut open: BTreeMap<u64, (String, u32)> = BTreeMap::new();
     let mut places: BTreeMap<u32, String> = BTreeMap::new();
     let here = std::env::current_dir().ok();
-    for record in Reader::new(trace).ok()?.map_while(Result::ok) {
+    for record in trace.open().ok()?.map_while(Result::ok) {
         match record.call {
             Call::Submit { operation, work: Work::Kernel { name, .. }, .. }
             | Call::SubmitNode { operation, work: Work::Kernel { name, .. }, .. } => {

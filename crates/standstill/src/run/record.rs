@@ -1,6 +1,8 @@
 //! Recording what a program asks of a card: the library that stands before the driver, and what its traces say.
 
 use std::env;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,12 +16,14 @@ use standstill_trace::LaunchShape;
 use tempfile::TempDir;
 
 use super::software::library;
-use crate::streams::{judge_with, outstanding, with_places_of};
+use crate::streams::{Stored, judge, outstanding};
 
 /// The library's file.
 const FILE: &str = "libstandstill_cuda_record.so";
 /// What the driver is called in the folder.
 const REAL: &str = "libcuda-real.so";
+/// How files of traces end that are kept.
+const KEPT: &str = "kept";
 /// The names that programs know the driver by.
 const NAMES: [&str; 2] = ["libcuda.so", "libcuda.so.1"];
 /// The name that the loader knows it by.
@@ -75,13 +79,17 @@ impl Recording {
         command.env(RECORD, "on");
     }
 
-    /// Judges what the program's processes have told. Its device code is in these texts or files.
-    pub(super) fn read(&self, code: &[Vec<u8>]) -> Recorded {
+    /// Judges what the program's processes have told. Its device code is in these texts or files. The traces are kept
+    /// where that is wanted, as ones that can be read without the program.
+    pub(super) fn read(&self, code: &[Vec<u8>], keep: bool) -> Recorded {
         let mut recorded = Recorded::default();
         let mut reach = ByCode { images: images(code) };
-        for bytes in self.traces() {
-            if let Ok(judged) = judge_with(&bytes, &mut reach) {
-                recorded.traces.push(with_places_of(bytes, &judged));
+        for trace in self.traces() {
+            let kept = trace.with_extension(KEPT);
+            let mut file = keep.then(|| File::create(&kept).map(BufWriter::new)).and_then(Result::ok);
+            let into = file.as_mut().map(|file| -> &mut dyn Write { file });
+            if let Ok(judged) = judge(&Stored::File(trace), &mut reach, into) {
+                recorded.traces.extend(file.map(|_| Stored::File(kept)));
                 recorded.findings.extend(judged.findings);
                 recorded.coverage.add(judged.coverage);
                 recorded.unknown += judged.unknown;
@@ -94,15 +102,16 @@ impl Recording {
     /// What the program's processes have asked for so far and do not know to be done, in lines. These kernels were seen to
     /// run.
     pub(super) fn outstanding(&self, running: &[&str]) -> Vec<String> {
-        self.traces().flat_map(|bytes| outstanding(&bytes, running)).collect()
+        let traces = self.traces().into_iter().map(Stored::File);
+        traces.flat_map(|trace| outstanding(&trace, running)).collect()
     }
 
-    fn traces(&self) -> impl Iterator<Item = Vec<u8>> {
+    fn traces(&self) -> Vec<PathBuf> {
         let files = std::fs::read_dir(self.journal.path()).into_iter().flatten().flatten();
         let files = files.map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with(SUFFIX));
         let mut files: Vec<PathBuf> = files.collect();
         files.sort();
-        files.into_iter().filter_map(|path| std::fs::read(path).ok())
+        files
     }
 }
 
@@ -115,8 +124,8 @@ pub(super) struct Recorded {
     pub(super) unknown: u64,
     /// Pairs of launches that share a pointer without order.
     pub(super) undecided: Vec<NotUnderstood>,
-    /// The traces, which can be read without the program.
-    pub(super) traces: Vec<Vec<u8>>,
+    /// The traces that were kept.
+    pub(super) traces: Vec<Stored>,
 }
 
 /// Where the driver is: where the program's loader would find it.

@@ -36,6 +36,7 @@ use crate::disk::DiskSources;
 use crate::exit::FINDINGS;
 use crate::input::sha256;
 use crate::output::{fail, say};
+use crate::streams::keep_traces;
 use journal::Told;
 use library::Library;
 use rounds::{Round, ScheduleChoice};
@@ -88,7 +89,8 @@ pub(crate) enum Switch {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OrderChoice {
-    /// As the program submits them
+    /// Each is begun as soon as the program's own order lets it, the first one submitted before others; short ones may
+    /// end before long ones that were submitted earlier
     Submission,
     /// The newest first, and none before something waits for it, so that a missing edge shows as wrong numbers
     Adversarial,
@@ -253,18 +255,6 @@ impl Prepared {
         }
         command
     }
-}
-
-/// Writes the traces: the first process's under the name that the user gave, the others' with a number behind it.
-pub(super) fn keep_traces(path: &Path, traces: &[Vec<u8>]) -> Result<(), String> {
-    for (number, trace) in traces.iter().enumerate() {
-        let mut name = path.as_os_str().to_owned();
-        if number > 0 {
-            name.push(format!(".{}", number + 1));
-        }
-        std::fs::write(&name, trace).map_err(|error| format!("{}: {error}", Path::new(&name).display()))?;
-    }
-    Ok(())
 }
 
 /// What all runs together gave.

@@ -6,9 +6,10 @@ use std::path::Path;
 use standstill_cuda_driver::journal::{FILE, LaunchRecord, Record, read};
 use standstill_cuda_driver::recorder::SUFFIX;
 use standstill_findings::Finding;
+use standstill_stream_order::NoReach;
 
 use super::call_sites::with_places;
-use crate::streams::{judge, with_places_of};
+use crate::streams::{Stored, judge};
 
 /// All of it, for one run or several.
 #[derive(Debug, Default)]
@@ -21,7 +22,7 @@ pub(super) struct Told {
     /// Sentences for the user.
     pub(super) troubles: Vec<String>,
     /// What each process asked of the device, with the places of its calls.
-    pub(super) traces: Vec<Vec<u8>>,
+    pub(super) traces: Vec<Stored>,
     /// PTX texts with the launches of their kernels.
     pub(super) modules: Vec<LaunchedModule>,
     pub(super) launches: u64,
@@ -44,9 +45,10 @@ impl Told {
         let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
         let mut files: Vec<_> = files.filter(|path| path.to_string_lossy().ends_with(SUFFIX)).collect();
         files.sort();
-        for bytes in files.iter().filter_map(|path| std::fs::read(path).ok()) {
-            if let Ok(judged) = judge(&bytes) {
-                self.traces.push(with_places_of(bytes, &judged));
+        for file in files {
+            let mut kept = Vec::new();
+            if let Ok(judged) = judge(&Stored::File(file), &mut NoReach, Some(&mut kept)) {
+                self.traces.push(Stored::Bytes(kept));
                 self.findings.extend(judged.findings);
                 self.unknown += judged.unknown;
             }
