@@ -22,14 +22,14 @@ impl<T: Element> Buffer<T> {
 
     pub(crate) fn zeros(device: &Device, length: usize) -> Result<Buffer<T>, BufferError> {
         let buffer = Buffer::new(device, length)?;
-        device.simulated().memory().fill(buffer.address, &[0], buffer.bytes())?;
+        device.zero(buffer.address, buffer.bytes())?;
         Ok(buffer)
     }
 
     fn new(device: &Device, length: usize) -> Result<Buffer<T>, BufferError> {
         // A buffer without elements has an address, too.
         let bytes = length.saturating_mul(T::BYTES).max(1) as u64;
-        let address = device.simulated().memory().allocate_marked(bytes, 0)?;
+        let address = device.allocate(bytes)?;
         Ok(Buffer { device: device.clone(), address, length, elements: PhantomData })
     }
 
@@ -43,19 +43,17 @@ impl<T: Element> Buffer<T> {
         }
         let mut bytes = Vec::with_capacity(elements.len() * T::BYTES);
         elements.iter().for_each(|element| element.write(&mut bytes));
-        self.device.simulated().memory().write(self.address, &bytes)?;
-        Ok(())
+        self.device.write(self.address, &bytes)
     }
 
     /// A copy of all elements.
     ///
     /// # Errors
-    /// When some of them were never written, by the host or by a kernel.
+    /// When some of them were never written, by the host or by a kernel: the software GPU sees it.
     pub fn read(&self) -> Result<Vec<T>, BufferError> {
-        let memory = self.device.simulated().memory();
         let mut bytes = vec![0; self.length * T::BYTES];
-        memory.read(self.address, &mut bytes)?;
-        if let Some((finding, _)) = memory.doubtful(self.address, bytes.len() as u64) {
+        self.device.read(self.address, &mut bytes)?;
+        if let Some(finding) = self.device.doubtful(self.address, bytes.len() as u64) {
             return Err(BufferError::Doubtful(Box::new(finding)));
         }
         Ok(bytes.chunks_exact(T::BYTES.max(1)).map(T::read).collect())
@@ -87,7 +85,6 @@ impl<T: Element> Buffer<T> {
 
 impl<T: Element> Drop for Buffer<T> {
     fn drop(&mut self) {
-        // It is freed here and nowhere else.
-        let _ = self.device.simulated().memory().free(self.address);
+        self.device.free(self.address);
     }
 }

@@ -1,13 +1,14 @@
 //! Devices: where buffers lie and kernels run.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use standstill_device_sim::{Device as Simulated, LoadError, Module};
+use standstill_device_sim::Device as Simulated;
+use standstill_findings::Finding;
 use standstill_kernel_ir::launch::Device as Model;
 
-use crate::launch::Source;
-use crate::{Buffer, BufferError, Element};
+use crate::cuda::Card;
+use crate::software::Software;
+use crate::{Buffer, BufferError, DeviceError, Element};
 
 /// The card that the software GPU is.
 const MODEL: Model = Model {
@@ -23,27 +24,69 @@ const MODEL: Model = Model {
 /// Memory of the software GPU, in bytes.
 const MEMORY: u64 = 8 << 30;
 
+/// Names the device of [`Device::from_environment`].
+const VARIABLE: &str = "STANDSTILL_DEVICE";
+
 /// A device that runs kernels. Clones are the same device.
 #[derive(Debug, Clone)]
 pub struct Device {
-    inner: Arc<Inner>,
+    backend: Arc<Backend>,
 }
 
+/// What is behind a device.
 #[derive(Debug)]
-struct Inner {
-    simulated: Arc<Simulated>,
-    /// The kernels that are loaded, by the address of their source.
-    modules: Mutex<HashMap<usize, Arc<Module>>>,
+pub(crate) enum Backend {
+    Software(Software),
+    Cuda(Card),
 }
 
 impl Device {
     /// The software GPU: it needs no card, watches every access, and decides hangs.
     pub fn software() -> Device {
-        Device {
-            inner: Arc::new(Inner {
-                simulated: Simulated::watched(MODEL, MEMORY),
-                modules: Mutex::default(),
-            }),
+        let software = Software::new(Simulated::watched(MODEL, MEMORY));
+        Device { backend: Arc::new(Backend::Software(software)) }
+    }
+
+    /// A card of NVIDIA, by its number from 0. Kernels run as PTX that is written from the same kernel IR. Nothing watches
+    /// them there: a kernel that hangs does not come back, and a race is not told.
+    ///
+    /// # Errors
+    /// When there is no driver, or no such card.
+    pub fn cuda(ordinal: u32) -> Result<Device, DeviceError> {
+        Ok(Device { backend: Arc::new(Backend::Cuda(Card::open(ordinal)?)) })
+    }
+
+    /// The device of a word: `software`, `cuda` (the first card), `cuda:1`.
+    ///
+    /// # Errors
+    /// When there is no driver, no such card, or the word is another.
+    pub fn named(word: &str) -> Result<Device, DeviceError> {
+        match word.split_once(':').unwrap_or((word, "0")) {
+            ("software", "0") => Ok(Device::software()),
+            ("cuda", number) => {
+                let ordinal = number.parse().map_err(|_| DeviceError::Unknown(word.to_owned()))?;
+                Device::cuda(ordinal)
+            }
+            _ => Err(DeviceError::Unknown(word.to_owned())),
+        }
+    }
+
+    /// The device that the environment variable `STANDSTILL_DEVICE` names; without it the software GPU.
+    ///
+    /// # Errors
+    /// As [`Device::named`].
+    pub fn from_environment() -> Result<Device, DeviceError> {
+        match std::env::var(VARIABLE) {
+            Ok(word) => Device::named(&word),
+            Err(_) => Ok(Device::software()),
+        }
+    }
+
+    /// What it is called: the card's name, or `software GPU`.
+    pub fn name(&self) -> &str {
+        match self.backend() {
+            Backend::Software(_) => "software GPU",
+            Backend::Cuda(card) => card.name(),
         }
     }
 
@@ -63,30 +106,63 @@ impl Device {
         Buffer::zeros(self, length)
     }
 
-    pub(crate) fn simulated(&self) -> &Arc<Simulated> {
-        &self.inner.simulated
+    pub(crate) fn backend(&self) -> &Backend {
+        &self.backend
     }
 
     /// Whether two are the same device.
     pub(crate) fn is(&self, other: &Device) -> bool {
-        Arc::ptr_eq(&self.inner, &other.inner)
+        Arc::ptr_eq(&self.backend, &other.backend)
     }
 
-    /// The kernels of a source, loaded onto this device.
-    pub(crate) fn module(
-        &self,
-        source: &'static Source,
-        program: &Arc<standstill_kernel_syntax::Program>,
-    ) -> Result<Arc<Module>, LoadError> {
-        let mut modules = self.inner.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = std::ptr::from_ref(source).addr();
-        if let Some(known) = modules.get(&key) {
-            return Ok(Arc::clone(known));
+    /// Reserves memory; what is in it is not known.
+    pub(crate) fn allocate(&self, bytes: u64) -> Result<u64, BufferError> {
+        Ok(match self.backend() {
+            Backend::Software(software) => software.memory().allocate_marked(bytes, 0)?,
+            Backend::Cuda(card) => card.allocate(bytes)?,
+        })
+    }
+
+    pub(crate) fn free(&self, address: u64) {
+        match self.backend() {
+            // It is freed by its only owner.
+            Backend::Software(software) => drop(software.memory().free(address)),
+            Backend::Cuda(card) => card.free(address),
         }
-        let program: Arc<standstill_kernel_syntax::Program> = Arc::clone(program);
-        let module = self.inner.simulated.load(program, &[])?;
-        modules.insert(key, Arc::clone(&module));
-        Ok(module)
+    }
+
+    pub(crate) fn zero(&self, address: u64, bytes: u64) -> Result<(), BufferError> {
+        match self.backend() {
+            Backend::Software(software) => software.memory().fill(address, &[0], bytes)?,
+            Backend::Cuda(card) => card.zero(address, bytes)?,
+        }
+        Ok(())
+    }
+
+    pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), BufferError> {
+        match self.backend() {
+            Backend::Software(software) => software.memory().write(address, bytes)?,
+            Backend::Cuda(card) => card.write(address, bytes)?,
+        }
+        Ok(())
+    }
+
+    pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), BufferError> {
+        match self.backend() {
+            Backend::Software(software) => software.memory().read(address, bytes)?,
+            Backend::Cuda(card) => card.read(address, bytes)?,
+        }
+        Ok(())
+    }
+
+    /// What nobody has written among these bytes, where the device knows.
+    pub(crate) fn doubtful(&self, address: u64, bytes: u64) -> Option<Finding> {
+        match self.backend() {
+            Backend::Software(software) => {
+                software.memory().doubtful(address, bytes).map(|(finding, _)| finding)
+            }
+            Backend::Cuda(_) => None,
+        }
     }
 }
 
@@ -97,5 +173,26 @@ mod tests {
     #[test]
     fn the_model_is_the_one_of_the_table() {
         assert_eq!(Model::find("h200"), Some(MODEL));
+    }
+
+    #[test]
+    fn devices_have_names() {
+        assert_eq!(
+            Device::named("software").map(|device| device.name().to_owned()),
+            Ok("software GPU".to_owned())
+        );
+        for word in ["", "gpu", "cuda:", "cuda:x", "software:1"] {
+            assert_eq!(Device::named(word).map(drop), Err(DeviceError::Unknown(word.to_owned())));
+        }
+    }
+
+    /// With a card or without one: an answer, no panic.
+    #[test]
+    fn a_card_that_is_not_there_is_an_error() {
+        let error = Device::cuda(4_000_000_000).map(drop);
+        assert!(matches!(
+            error,
+            Err(DeviceError::NoDriver | DeviceError::NoDevice { .. } | DeviceError::Driver { .. })
+        ));
     }
 }

@@ -5,12 +5,46 @@ use std::fmt;
 use standstill_device_sim::MemoryError;
 use standstill_findings::Finding;
 
+/// Why a device cannot be had, or does not do what it is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceError {
+    /// The CUDA driver's library is not installed.
+    #[error("there is no CUDA driver: its library cannot be loaded")]
+    NoDriver,
+    /// The driver has fewer devices.
+    #[error("there is no CUDA device {ordinal}: the driver has {count}")]
+    NoDevice {
+        /// The device that was asked for, counted from 0.
+        ordinal: u32,
+        /// Devices that there are.
+        count: u32,
+    },
+    /// A word that names no device.
+    #[error("`{0}` is no device; write `software`, `cuda`, or `cuda:1`")]
+    Unknown(String),
+    /// The driver refuses a call, or reports what failed before it.
+    #[error("{call}: {meaning} ({name}, {code})")]
+    Driver {
+        /// The function of the driver.
+        call: &'static str,
+        /// Its answer, as the CUDA driver API numbers it.
+        code: u32,
+        /// The answer's name.
+        name: String,
+        /// The answer in words.
+        meaning: String,
+    },
+}
+
 /// Why a buffer cannot be had, written or read.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum BufferError {
-    /// The device's memory.
+    /// The software GPU's memory.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// A card.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// Another number of elements.
     #[error("{given} elements for a buffer of {length}")]
     Length {
@@ -34,6 +68,16 @@ pub enum LaunchError {
         kernel: String,
         /// Why.
         reason: String,
+    },
+    /// A card failed while it ran: a cell has stopped it, or accessed memory that is none, and a card does not tell
+    /// where. The software GPU does. Such a failure ends all use of the card; a device that is opened when all its
+    /// devices and buffers are gone works again.
+    #[error("`{kernel}` failed: {error}; run it on `Device::software()` to see where")]
+    Failed {
+        /// The kernel.
+        kernel: String,
+        /// What the driver says.
+        error: DeviceError,
     },
     /// A cell ended it.
     #[error(transparent)]

@@ -3,16 +3,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use standstill_device_sim::{Fault, FaultKind, Grid as Running, LaunchRequest, Progress};
-use standstill_findings::{Finding, Known, Outcome, PlatformRow, Rule, Severity, Span};
-use standstill_kernel_check::{check_anywhere, stops_compilation, told};
-use standstill_kernel_ir::Program as _;
-use standstill_kernel_syntax::{Program, Stop, Unit, lower};
+use standstill_findings::Finding;
+use standstill_kernel_check::{check_anywhere, stops_compilation};
+use standstill_kernel_ir::FunctionId;
+use standstill_kernel_syntax::{Program, Unit, lower};
 
-use crate::{Buffer, Device, Element, Grid, LaunchError, Stopped, Tile};
-
-/// Instructions of warps between two looks at how far the launch is; decides nothing.
-const BUDGET: u64 = 1 << 20;
+use crate::device::Backend;
+use crate::{Buffer, Device, Element, Grid, LaunchError, Tile};
 
 /// The source of a kernel, or of a module of kernels.
 #[derive(Debug)]
@@ -97,7 +94,7 @@ impl Argument<'_> {
         let address = self.bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         let mut bytes = vec![0; length as usize * element];
         // A buffer has memory as long as it lives.
-        let _ = device.simulated().memory().read(address, &mut bytes);
+        let _ = device.read(address, &mut bytes);
         standstill_explore::Argument::Buffer { bytes, element: u32::try_from(element).unwrap_or(u32::MAX) }
     }
 
@@ -105,6 +102,19 @@ impl Argument<'_> {
     pub(crate) fn length(&self) -> Option<u64> {
         self.buffer.map(|(length, ..)| length)
     }
+}
+
+/// A launch as a device gets it.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) kernel: String,
+    pub(crate) function: FunctionId,
+    /// Tiles in x, y and z.
+    pub(crate) grid: [u32; 3],
+    /// Cells of a tile in x, y and z.
+    pub(crate) block: [u32; 3],
+    /// The bytes of all parameters in kernel IR.
+    pub(crate) values: Vec<Vec<u8>>,
 }
 
 /// A launch that has run to its end without a fault.
@@ -143,100 +153,15 @@ pub fn launch(
     let lengths = arguments.iter().filter_map(|argument| argument.buffer);
     values.extend(lengths.map(|(length, ..)| length.to_le_bytes().to_vec()));
     values.extend(cells.map(|extent| extent.to_le_bytes().to_vec()));
-    let function = program.function(kernel.function);
-    let offsets = function.map(|function| function.parameter_offsets()).unwrap_or_default();
-    let mut parameters = vec![0; offsets.last().map_or(0, |&end| end as usize)];
-    for (value, &offset) in values.iter().zip(&offsets) {
-        let place = parameters.get_mut(offset as usize..).unwrap_or_default();
-        for (to, from) in place.iter_mut().zip(value) {
-            *to = *from;
-        }
-    }
-    let module = device.module(source, program).map_err(|error| refused(error.to_string()))?;
-    let mut request = LaunchRequest::new(kernel.function, 1, 1);
-    (request.grid, request.block) = (tiles, tile.0);
-    request.parameters = parameters;
-    request.races = true;
-    let running = device.simulated().launch(&module, request);
-    let running = running.map_err(|error| refused(standstill_kernel_check::reader(&error.to_string())))?;
-    let notes = built.notes.iter().filter(|note| note.kernel == name).cloned().collect();
-    finish(running, program, notes)
-}
-
-/// Runs to the end, and judges what was seen.
-fn finish(mut running: Running, program: &Program, notes: Vec<Finding>) -> Result<Launched, LaunchError> {
-    let progress = loop {
-        match running.run(BUDGET) {
-            Progress::Running => {}
-            ended => break ended,
+    let order =
+        Order { kernel: name.to_owned(), function: kernel.function, grid: tiles, block: tile.0, values };
+    let seen = match device.backend() {
+        Backend::Software(software) => software.run(source, program, &order)?,
+        Backend::Cuda(card) => {
+            card.run(source, program, order)?;
+            Vec::new()
         }
     };
-    let mut found = running.races();
-    found.extend(running.livelocks());
-    found.extend(running.doubtful().into_iter().map(|(finding, _)| finding));
-    match progress {
-        Progress::Parked => found.extend(running.standstill(None).map(|standstill| standstill.finding)),
-        Progress::Fault(fault) => match out_of_bounds(&fault, program) {
-            Some(finding) => found.push(finding),
-            None => return Err(LaunchError::Stopped(stopped(&fault, program))),
-        },
-        Progress::Running | Progress::Finished => {}
-    }
-    if let Some(reason) = running.guessed() {
-        for finding in &mut found {
-            finding.known = Known::Possible { reason: reason.clone() };
-        }
-    }
-    for finding in &mut found {
-        told(program, finding);
-    }
-    let (errors, more): (Vec<Finding>, Vec<Finding>) =
-        found.into_iter().partition(|finding| finding.severity == Severity::Error);
-    if errors.is_empty() {
-        Ok(Launched { notes: notes.into_iter().chain(more).collect() })
-    } else {
-        Err(LaunchError::Found(errors))
-    }
-}
-
-/// An access that lies outside of its slice or array.
-fn out_of_bounds(fault: &Fault, program: &Program) -> Option<Finding> {
-    let place = &fault.place;
-    let what = match (&fault.kind, program.stop(place.line, place.column)) {
-        (FaultKind::Trap, Some(Stop::Index(name))) => {
-            format!("the index is not below the length of `{name}`")
-        }
-        (FaultKind::Trap, Some(Stop::Part(name))) => format!("the range does not lie in `{name}`"),
-        (FaultKind::OutOfBounds { .. }, _) => fault.kind.to_string(),
-        _ => return None,
-    };
-    let who = format!("in cell {:?} of tile {:?}", fault.thread, fault.block);
-    let mut finding = Finding::new(Rule::OutOfBounds, fault.kernel.clone(), format!("{what}, {who}"));
-    finding.known = Known::Observed;
-    finding.platforms = PlatformRow::everywhere(Outcome::WrongResult);
-    let mut span = Span::primary(place.file.clone(), place.line, place.column, "this access");
-    span.inlined_at.clone_from(&place.inlined_at);
-    finding.spans.push(span);
-    finding.help =
-        "guard the access with `if space.in_bounds_x()`, or with a comparison with `len()`".to_owned();
-    Some(finding)
-}
-
-fn stopped(fault: &Fault, program: &Program) -> Stopped {
-    let place = &fault.place;
-    let reason = match (&fault.kind, program.stop(place.line, place.column)) {
-        (FaultKind::Trap, Some(Stop::Division)) => "division by zero".to_owned(),
-        (FaultKind::Trap, Some(Stop::Overflow)) => "the quotient is beyond the type's range".to_owned(),
-        (FaultKind::Trap, _) => "an assertion does not hold, or the kernel panicked".to_owned(),
-        (kind, _) => kind.to_string(),
-    };
-    Stopped {
-        kernel: fault.kernel.clone(),
-        reason,
-        file: place.file.clone(),
-        line: place.line,
-        column: place.column,
-        cell: fault.thread,
-        tile: fault.block,
-    }
+    let notes = built.notes.iter().filter(|note| note.kernel == name).cloned();
+    Ok(Launched { notes: notes.chain(seen).collect() })
 }

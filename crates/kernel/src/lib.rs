@@ -28,6 +28,7 @@
 //! Does not belong here: which Rust is a kernel, rules, executing kernel IR.
 
 mod buffer;
+mod cuda;
 mod device;
 mod element;
 mod error;
@@ -36,12 +37,13 @@ pub mod explore;
 #[doc(hidden)]
 pub mod launch;
 mod shape;
+mod software;
 mod space;
 
 pub use buffer::Buffer;
 pub use device::Device;
 pub use element::Element;
-pub use error::{BufferError, LaunchError, Stopped};
+pub use error::{BufferError, DeviceError, LaunchError, Stopped};
 pub use explore::Explored;
 pub use launch::Launched;
 pub use shape::{Grid, Tile, cells, tiles};
