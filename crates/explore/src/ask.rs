@@ -122,6 +122,9 @@ impl Check<'_> {
         if let Some(limit) = &outcome.limit {
             return Err(CheckError::Undecided(format!("more than {limit:?}")));
         }
+        if let Some(mark) = outcome.wrong_marks.first() {
+            return Err(CheckError::Undecided(mark.what.clone()));
+        }
         match outcome.not_explored.first() {
             Some(missing) => Err(CheckError::Undecided(format!("{} is not explored", missing.what))),
             None => Ok(outcome),

@@ -10,11 +10,22 @@ pub(crate) const PART: usize = 1 << 24;
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) parts: Vec<Part>,
+    /// Memory was full before all were worked out.
+    pub(crate) is_cut: bool,
 }
 
 impl Batch {
     pub(crate) fn row(&self, number: u32) -> &[u8] {
         self.parts.get(number as usize / PART).map_or(&[], |part| part.row((number as usize % PART) as u32))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.parts.iter().map(Part::len).sum()
+    }
+
+    /// How many rows belong to a part of the graph's table.
+    pub(crate) fn of_shard(&self, number: usize) -> usize {
+        self.parts.iter().map(|part| part.of_shard(number).len()).sum()
     }
 }
 

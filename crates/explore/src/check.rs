@@ -3,10 +3,10 @@
 use standstill_kernel_ir::Program;
 
 use crate::expect::{Expectation, shown_element};
-use crate::faults::{Looked, look_for, worth_looking_for};
+use crate::faults::{Looked, Worth, look_for, worth_looking_for};
 use crate::follow::Looks;
 use crate::graph::{Graph, StateId};
-use crate::hopeless::hopeless;
+use crate::hopeless::{hopeless, room_for};
 use crate::launch::{Launch, LaunchError};
 use crate::operations::Operation;
 use crate::progress::{ProgressError, ProgressGraph, Scheduler};
@@ -16,6 +16,7 @@ use crate::search::{Limit, Limits, Observer, Search, Wrong, search};
 use crate::system::System;
 use crate::thread::Status;
 use crate::track::{Track, track};
+use crate::wrong_marks::{WrongMark, unknown_marks};
 
 /// Elements of a region that are looked at for what has become of them.
 const MOST_ELEMENTS: usize = 4096;
@@ -185,6 +186,8 @@ pub struct Outcome {
     pub failures: Vec<Failure>,
     /// What could not be explored.
     pub not_explored: Vec<NotExplored>,
+    /// Marks of operations that do not fit.
+    pub wrong_marks: Vec<WrongMark>,
     /// Why not all states were looked at.
     pub limit: Option<Limit>,
     /// Whether there are races.
@@ -198,7 +201,10 @@ pub struct Outcome {
 impl Outcome {
     /// Whether all executions were looked at, for all faults.
     pub fn complete(&self) -> bool {
-        self.limit.is_none() && self.not_explored.is_empty() && self.not_known.is_empty()
+        self.limit.is_none()
+            && self.not_explored.is_empty()
+            && self.wrong_marks.is_empty()
+            && self.not_known.is_empty()
     }
 }
 
@@ -212,7 +218,7 @@ pub fn explore(
     let (races, mut failures) = if options.without_races {
         (Races::Unknown("they were not looked for".to_owned()), Vec::new())
     } else {
-        let Looked { failures, unknown } =
+        let Looked { failures, unknown, .. } =
             look_for(program, launch, options, (Looks::Races, true), observer)?;
         let races = match unknown {
             _ if !failures.is_empty() => Races::Some,
@@ -225,6 +231,30 @@ pub fn explore(
         merge_plain_accesses: options.reductions.merge_own_accesses && races == Races::None,
         ..options.reductions
     };
+    let (mut outcome, worth) = search_all(program, launch, options, (reductions, races), observer)?;
+    outcome.failures.append(&mut failures);
+    for (what, looks) in worth {
+        // A mark is no access: between it and a plain one every order counts.
+        let merges = reductions.merge_plain_accesses && matches!(looks, Looks::Updates(_));
+        let mut looked = look_for(program, launch, options, (looks, merges), observer)?;
+        outcome.failures.append(&mut looked.failures);
+        outcome.wrong_marks.append(&mut looked.wrong_marks);
+        outcome.not_known.extend(looked.unknown.map(|why| (what, why)));
+    }
+    if let Some(limits) = options.schedulers {
+        outcome.verdicts = Some(verdicts(program, launch, limits, &options.asked, observer));
+    }
+    Ok(outcome)
+}
+
+/// The search for all that shows in threads and memory, and what else is worth a search. Its states are given up when it has ended.
+fn search_all(
+    program: &dyn Program,
+    launch: &Launch,
+    options: &Options,
+    (reductions, races): (Reductions, Races),
+    observer: &mut dyn Observer,
+) -> Result<(Outcome, Vec<Worth>), LaunchError> {
     let mut system = System::new(program, launch.clone(), reductions, None)?;
     let holds = |system: &System<'_>, contents: u32| {
         options.expect.as_ref().is_none_or(|expected| expected.holds(&system.memory, contents) == Some(true))
@@ -238,37 +268,24 @@ pub fn explore(
         bytes: found.graph.bytes() + system.bytes(),
         failures: Vec::new(),
         not_explored: Vec::new(),
+        wrong_marks: unknown_marks(&system),
         limit: found.limit.clone(),
         races,
         not_known: Vec::new(),
         verdicts: None,
     };
     judge(&mut system, &found, options, &mut outcome);
-    outcome.failures.append(&mut failures);
-    for (what, looks) in worth_looking_for(&system) {
-        // A mark is no access: between it and a plain one every order counts.
-        let merges = reductions.merge_plain_accesses && matches!(looks, Looks::Updates(_));
-        let mut looked = look_for(program, launch, options, (looks, merges), observer)?;
-        outcome.failures.append(&mut looked.failures);
-        outcome.not_known.extend(looked.unknown.map(|why| (what, why)));
-    }
-    if let Some(limits) = options.schedulers {
-        outcome.verdicts = Some(verdicts(program, launch, limits, &options.asked, observer));
-    }
-    Ok(outcome)
+    Ok((outcome, worth_looking_for(&system)))
 }
 
 fn judge(system: &mut System<'_>, found: &Search, options: &Options, outcome: &mut Outcome) {
     let mut wrong = found.wrong.clone();
     let deadlock = wrong.iter().any(|(kind, _)| *kind == Wrong::Deadlock);
     if found.limit.is_none() && (found.goes_back || deadlock) {
-        let mut ends = vec![false; found.graph.len()];
-        for &state in &found.ends {
-            if let Some(slot) = ends.get_mut(state as usize) {
-                *slot = true;
-            }
-        }
-        if let Some(state) = hopeless(system, &found.graph, &ends) {
+        let limits = options.limits;
+        if outcome.bytes + room_for(found.graph.len(), found.transitions) > limits.bytes {
+            outcome.limit = Some(Limit::Bytes(limits.bytes));
+        } else if let Some(state) = hopeless(system, found, limits) {
             // It comes before the states in which nothing moves any more.
             wrong.retain(|(kind, _)| *kind != Wrong::Deadlock);
             wrong.push((Wrong::Hopeless, state));

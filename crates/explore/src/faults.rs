@@ -1,6 +1,6 @@
 //! Searches for the faults that show only where something beside threads and memory is followed.
 
-use standstill_kernel_ir::{Op, OperationMark, Program};
+use standstill_kernel_ir::{Op, Program};
 
 use crate::check::{Failure, FailureKind, Options, RacingAccess};
 use crate::follow::{Follower, Looks, Shown, Touch, What};
@@ -13,12 +13,15 @@ use crate::system::System;
 use crate::thread::Status;
 use crate::track::track;
 use crate::updates::Roles;
+use crate::wrong_marks::{WrongMark, wrong_marks};
 
 /// What such a search found.
 pub(crate) struct Looked {
     pub(crate) failures: Vec<Failure>,
     /// Why it is not known whether there are more.
     pub(crate) unknown: Option<String>,
+    /// Marks that do not fit together.
+    pub(crate) wrong_marks: Vec<WrongMark>,
 }
 
 /// Searches for one kind of fault.
@@ -38,14 +41,14 @@ pub(crate) fn look_for(
     let mut system = System::new(program, launch.clone(), reductions, Some(looks))?;
     if system.threads() > MOST_THREADS {
         let why = format!("they are looked for among at most {MOST_THREADS} threads");
-        return Ok(Looked { failures: Vec::new(), unknown: Some(why) });
+        return Ok(Looked { failures: Vec::new(), unknown: Some(why), wrong_marks: Vec::new() });
     }
     let found = search(&mut system, options.limits, |_, _| true, observer);
     let mut failures: Vec<Failure> = Vec::new();
     for &(kind, state) in &found.wrong {
         let Wrong::Race { number, thread } = kind else { continue };
         let Some(shown) = system.orders.as_ref().and_then(|orders| orders.shown(number)) else { continue };
-        let kind = kind_of(&system, launch, &shown);
+        let Some(kind) = kind_of(&system, launch, &shown) else { continue };
         // Each place of the code is told once; where something had no order, so had what comes behind it.
         if failures.iter().any(|known| same_places(&known.kind, &kind)) {
             continue;
@@ -69,7 +72,8 @@ pub(crate) fn look_for(
         failures.push(Failure { kind, schedule, track, stuck: Vec::new(), place, memory: Vec::new() });
     }
     let unknown = why_unknown(&system, &found);
-    Ok(Looked { failures, unknown })
+    let wrong_marks = wrong_marks(&system, &found);
+    Ok(Looked { failures, unknown, wrong_marks })
 }
 
 /// Why a search does not know all.
@@ -88,7 +92,8 @@ fn why_unknown(system: &System<'_>, found: &Search) -> Option<String> {
     Some(why.to_owned())
 }
 
-fn kind_of(system: &System<'_>, launch: &Launch, shown: &Shown) -> FailureKind {
+/// What a fault is called; `None` where it is one of marks.
+fn kind_of(system: &System<'_>, launch: &Launch, shown: &Shown) -> Option<FailureKind> {
     let access = |touch: Touch| RacingAccess {
         block: system.block_of(touch.thread.into()),
         thread: u32::from(touch.thread) % launch.block_threads().max(1),
@@ -99,13 +104,14 @@ fn kind_of(system: &System<'_>, launch: &Launch, shown: &Shown) -> FailureKind {
     let (memory, shared) = system.word_name(shown.word as usize, shown.bytes);
     let (first, second) = (access(shown.first), access(shown.second));
     let between = || access(shown.between.unwrap_or(shown.second));
-    match shown.what {
+    Some(match shown.what {
         What::Race => FailureKind::Race { memory, shared, accesses: [second, first] },
         What::Reuse => FailureKind::Reuse { memory, accesses: [second, first] },
         What::LostUpdate => FailureKind::LostUpdate { memory, accesses: [second, first, between()] },
         What::NoOrder => FailureKind::NoOrder { accesses: [second, first], operations: Vec::new() },
         What::Aba => FailureKind::Aba { memory, accesses: [second, first, between()] },
-    }
+        What::Marks(_) => return None,
+    })
 }
 
 /// Whether two faults are of the same kind at the same places, in whichever order. What was freed where does not count: the use
@@ -133,15 +139,18 @@ fn same_places(one: &FailureKind, other: &FailureKind) -> bool {
     }
 }
 
+/// What is worth a search, with what it is called.
+pub(crate) type Worth = (&'static str, Looks);
+
 /// What there is to look for in a program, with what it is called, beside races.
-pub(crate) fn worth_looking_for(system: &System<'_>) -> Vec<(&'static str, Looks)> {
+pub(crate) fn worth_looking_for(system: &System<'_>) -> Vec<Worth> {
     let instructions = || system.codes.iter().flatten().flat_map(|code| &code.function.instructions);
     let roles = Roles::of(&system.codes);
     let mut list = Vec::new();
     if instructions().any(|instruction| matches!(instruction.op, Op::LifeMark { freed: true })) {
         list.push(("uses of freed memory", Looks::Lives));
     }
-    if instructions().any(|instruction| matches!(instruction.op, Op::OperationMark(OperationMark::Ends))) {
+    if instructions().any(|instruction| matches!(instruction.op, Op::OperationMark(_))) {
         list.push(("orders of operations", Looks::Histories));
     }
     if roles.len() > 0 {

@@ -33,6 +33,7 @@ pub fn findings<'a>(
             list.push((finding, Some(failure)));
         }
     }
+    list.extend(outcome.wrong_marks.iter().map(|mark| (mark.finding(outcome, line_of), None)));
     list.extend(outcome.not_explored.iter().map(|missing| {
         let message = format!("{} is not explored: what comes behind it stays open", missing.what);
         let mut finding = Finding::new(Rule::Undecided, &outcome.kernel, message);

@@ -7,6 +7,7 @@ use standstill_kernel_ir::{OperationMark, Order, Scope};
 
 use crate::history::Histories;
 use crate::order::Orders;
+use crate::room::in_one_piece;
 use crate::updates::Roles;
 
 /// Where an instruction stands: function and instruction.
@@ -53,6 +54,8 @@ pub(crate) enum Event {
     /// Bytes of a word are freed, or taken again.
     Life { word: u32, bytes: u8, freed: bool, site: Site },
 }
+
+in_one_piece!(Event, Shown);
 
 /// What a running thread did that matters, as far as it is looked for.
 #[derive(Debug)]
@@ -106,6 +109,21 @@ pub(crate) enum What {
     Aba,
     /// No order of the operations explains what one of them gave.
     NoOrder,
+    /// The marks of operations do not fit together.
+    Marks(Misfit),
+}
+
+/// What does not fit about a mark of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Misfit {
+    /// An end of what its thread has not begun.
+    EndsNothing,
+    /// A beginning before the thread's last operation has ended.
+    BeginsWithin,
+    /// An operation of another kind of structure than those before it.
+    OtherKind,
+    /// The thread ends before the operation does.
+    NeverEnds,
 }
 
 /// A fault that a step shows.

@@ -92,15 +92,20 @@ impl Shard {
         self.table.get(place).copied().filter(|&id| id != NONE)
     }
 
+    /// The size of the table when there are more rows.
+    fn size_for(&self, more: usize) -> usize {
+        let mut size = self.table.len();
+        while (self.count + more) * 4 > size * 3 {
+            size *= 2;
+        }
+        size
+    }
+
     /// Makes room for more rows.
     fn reserve(&mut self, more: usize, rows: &Rows) {
-        let wanted = self.count + more;
-        if wanted * 4 <= self.table.len() * 3 {
+        let size = self.size_for(more);
+        if size == self.table.len() {
             return;
-        }
-        let mut size = self.table.len();
-        while wanted * 4 > size * 3 {
-            size *= 2;
         }
         let old = std::mem::replace(&mut self.table, vec![NONE; size]);
         for id in old.into_iter().filter(|&id| id != NONE) {
@@ -122,7 +127,7 @@ impl Shard {
 
     /// Puts in the rows of a batch that belong here.
     fn put(&mut self, number: usize, batch: &Batch, rows: &Rows) -> Put {
-        self.reserve(batch.parts.iter().map(|part| part.of_shard(number).len()).sum(), rows);
+        self.reserve(batch.of_shard(number), rows);
         let mut put = Put::default();
         for (part, first) in batch.parts.iter().zip((0u32..).step_by(PART)) {
             for some in part.of_shard(number).chunks(AHEAD) {
@@ -178,13 +183,23 @@ impl Graph {
         self.rows.bytes() + self.shards.iter().map(|shard| shard.table.len() * 4).sum::<usize>()
     }
 
+    /// Bytes that it can take more when a batch is put in, with what it takes while it grows.
+    pub(crate) fn growth(&self, batch: &Batch, columns: &Columns) -> usize {
+        let rows = Rows::bytes_of(self.len() + batch.len(), columns).saturating_sub(self.rows.bytes());
+        let tables = self.shards.iter().enumerate().map(|(number, shard)| {
+            let size = shard.size_for(batch.of_shard(number));
+            if size > shard.table.len() { size * size_of::<StateId>() } else { 0 }
+        });
+        rows + tables.sum::<usize>()
+    }
+
     pub(crate) fn columns(&self) -> &Columns {
         self.rows.columns()
     }
 
     /// Gives the numbers of states other columns.
     pub(crate) fn widen(&mut self, columns: Columns) {
-        self.rows = self.rows.with(columns);
+        self.rows = std::mem::replace(&mut self.rows, Rows::new(columns.clone())).with(columns);
         // In other columns a state may belong to another shard.
         for shard in &mut self.shards {
             shard.table.fill(NONE);

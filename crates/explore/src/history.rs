@@ -10,9 +10,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use standstill_kernel_ir::{OperationMark, StructureOperation};
 
-use crate::follow::{Event, NOTHING as NO_FAULT, Shown, Site, Touch, What};
+use crate::follow::{Event, Misfit, NOTHING as NO_FAULT, Shown, Site, Touch, What};
 use crate::intern::Interner;
 use crate::model::{Held, apply};
+use crate::room::{self, Heap, in_one_piece};
 
 /// What is known of every structure.
 type History = Vec<Structure>;
@@ -22,6 +23,8 @@ type History = Vec<Structure>;
 struct Structure {
     address: u64,
     kind: &'static str,
+    /// The mark that it was first met at.
+    met: Site,
     /// Operations that have begun and not ended, by thread.
     open: Vec<Open>,
     /// What may be so, in ascending order.
@@ -45,9 +48,35 @@ struct Configuration {
     done: Vec<(u8, Option<u64>)>,
 }
 
+in_one_piece!(Open);
+
+impl Heap for Configuration {
+    fn heap(&self) -> usize {
+        self.held.heap() + self.done.heap()
+    }
+}
+
+impl Heap for Structure {
+    fn heap(&self) -> usize {
+        self.open.heap() + self.may_be.heap()
+    }
+}
+
 impl Structure {
-    fn new(address: u64, kind: &'static str) -> Structure {
-        Structure { address, kind, open: Vec::new(), may_be: vec![Configuration::default()] }
+    fn new(address: u64, kind: &'static str, met: Site) -> Structure {
+        Structure { address, kind, met, open: Vec::new(), may_be: vec![Configuration::default()] }
+    }
+
+    /// Forgets the open operation of a thread, which may have taken effect or not; where it began.
+    fn give_up(&mut self, thread: u8) -> Option<Site> {
+        let begun = self.open.iter().find(|open| open.thread == thread)?.site;
+        self.open.retain(|open| open.thread != thread);
+        for configuration in &mut self.may_be {
+            configuration.done.retain(|(of, _)| *of != thread);
+        }
+        self.may_be.sort_unstable();
+        self.may_be.dedup();
+        Some(begun)
     }
 
     /// The configurations in which the operation of a thread has taken effect with this result, when the operations that are open
@@ -84,59 +113,67 @@ impl Structure {
     }
 }
 
-/// Follows a mark of a thread; an operation that ends without any order is a fault.
+/// Follows a mark of a thread; an operation that ends without any order is a fault, and so is a mark that does not fit.
 fn follow(history: &mut History, thread: u8, event: Event) -> Option<Shown> {
     let Event::Operation { mark, subject, arguments, site } = event else { return None };
+    let touch = |site| Touch { thread, writes: true, strong: true, site };
+    let fault = |what, before| {
+        Some(Shown { what, word: 0, bytes: 0, first: touch(before), between: None, second: touch(site) })
+    };
     match mark {
         OperationMark::Held(operation) => {
-            let found = find(history, subject, operation)?;
+            let (found, other) = find(history, subject, operation, site)?;
             for configuration in &mut found.may_be {
                 apply(operation, arguments, &mut configuration.held);
             }
-            None
+            other.and_then(|before| fault(What::Marks(Misfit::OtherKind), before))
         }
         OperationMark::Begins(operation) => {
-            let found = find(history, subject, operation)?;
-            // One without an end is forgotten: it may have taken effect or not.
-            found.open.retain(|open| open.thread != thread);
-            for configuration in &mut found.may_be {
-                configuration.done.retain(|(of, _)| *of != thread);
-            }
-            found.may_be.sort_unstable();
-            found.may_be.dedup();
+            let within = history.iter_mut().filter_map(|known| known.give_up(thread)).last();
+            let (found, other) = find(history, subject, operation, site)?;
             // Where something had no order, nothing behind it can be judged.
             if !found.may_be.is_empty() {
                 found.open.push(Open { thread, operation, arguments, site });
                 found.open.sort_unstable();
             }
-            None
+            let within = within.and_then(|before| fault(What::Marks(Misfit::BeginsWithin), before));
+            within.or_else(|| other.and_then(|before| fault(What::Marks(Misfit::OtherKind), before)))
         }
         OperationMark::Ends => {
             let begun_by = |known: &Structure| known.open.iter().find(|open| open.thread == thread).copied();
-            let (found, begun) =
-                history.iter_mut().find_map(|known| begun_by(known).map(|open| (known, open)))?;
+            let begun = history.iter_mut().find_map(|known| begun_by(known).map(|open| (known, open)));
+            let Some((found, begun)) = begun else {
+                let judged = history.iter().all(|known| !known.may_be.is_empty());
+                return fault(What::Marks(Misfit::EndsNothing), site).filter(|_| judged);
+            };
             found.may_be = found.with_effect(thread, subject);
             found.open.retain(|open| open.thread != thread);
             if !found.may_be.is_empty() {
                 return None;
             }
             found.open.clear();
-            let touch = |site| Touch { thread, writes: true, strong: true, site };
-            let (first, second) = (touch(begun.site), touch(site));
-            Some(Shown { what: What::NoOrder, word: 0, bytes: 0, first, between: None, second })
+            fault(What::NoOrder, begun.site)
         }
+        OperationMark::Unknown => None,
     }
 }
 
-/// A structure; a fresh one where none is known.
-fn find(history: &mut History, address: u64, operation: StructureOperation) -> Option<&mut Structure> {
+/// A structure, a fresh one where none is known, and where another kind of structure was first met at its address.
+fn find(
+    history: &mut History,
+    address: u64,
+    operation: StructureOperation,
+    site: Site,
+) -> Option<(&mut Structure, Option<Site>)> {
     let (kind, _) = operation.names();
+    let other = history.iter().find(|known| known.address == address && known.kind != kind);
+    let other = other.map(|known| known.met);
     let place = history.binary_search_by_key(&(address, kind), |known| (known.address, known.kind));
     let at = place.unwrap_or_else(|at| {
-        history.insert(at, Structure::new(address, kind));
+        history.insert(at, Structure::new(address, kind, site));
         at
     });
-    history.get_mut(at)
+    history.get_mut(at).map(|known| (known, other))
 }
 
 /// All histories that states were seen with, and what becomes of each.
@@ -182,13 +219,22 @@ impl Histories {
         }
     }
 
+    /// The operations that are open in a history, each with its thread and where it began.
+    pub(crate) fn open(&self, history: u32) -> impl Iterator<Item = (u8, Site)> {
+        let structures = self.histories.get(history).map_or(&[][..], |history| &history[..]);
+        structures.iter().flat_map(|known| &known.open).map(|open| (open.thread, open.site))
+    }
+
     /// Histories that were met.
     pub(crate) fn len(&self) -> usize {
         self.histories.len()
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.histories.len() * 256 + self.after.capacity() * 24
+        let after = &self.after;
+        self.histories.bytes()
+            + self.effects.bytes()
+            + room::table(after.len(), after.capacity(), size_of::<((u32, u8, u32), (u32, u32))>())
     }
 
     /// The history after what a thread did, and the fault that it showed.

@@ -1,7 +1,7 @@
 //! States from which no execution ends.
 
 use crate::graph::{Graph, NONE, StateId};
-use crate::search::{CHUNK, cores, expand};
+use crate::search::{Limits, Search, expand};
 use crate::share::share;
 use crate::system::System;
 
@@ -12,12 +12,18 @@ struct Edges {
     counts: Vec<u16>,
 }
 
+/// Bytes that finding them takes, for so many states and steps.
+pub(crate) fn room_for(states: usize, steps: u64) -> usize {
+    (steps as usize).saturating_mul(size_of::<StateId>()) + states * (size_of::<u16>() + size_of::<bool>())
+}
+
 /// Finds the states that follow each state once more, which is cheaper than to keep them during the search.
-fn edges(system: &mut System<'_>, graph: &Graph) -> Edges {
-    let mut edges = Edges { targets: Vec::new(), counts: vec![0; graph.len()] };
-    for first in (0..graph.len()).step_by(CHUNK) {
-        let end = graph.len().min(first + CHUNK);
-        let batch = expand(system, graph, first as StateId..end as StateId, cores());
+fn edges(system: &mut System<'_>, graph: &Graph, steps: u64, limits: Limits) -> Edges {
+    let mut edges = Edges { targets: Vec::with_capacity(steps as usize), counts: vec![0; graph.len()] };
+    let chunk = limits.chunk(system, graph);
+    for first in (0..graph.len()).step_by(chunk) {
+        let end = graph.len().min(first + chunk);
+        let batch = expand(system, graph, first as StateId..end as StateId, limits);
         let found = share(batch.parts.len(), |at| {
             batch.parts.get(at).map_or(Vec::new(), |part| graph.find_all(part))
         });
@@ -36,10 +42,14 @@ fn edges(system: &mut System<'_>, graph: &Graph) -> Edges {
 }
 
 /// The first state, in the order of the search, from which no execution ends.
-pub(crate) fn hopeless(system: &mut System<'_>, graph: &Graph, is_end: &[bool]) -> Option<StateId> {
-    let edges = edges(system, graph);
-    let mut ends = is_end.to_vec();
-    ends.resize(graph.len(), false);
+pub(crate) fn hopeless(system: &mut System<'_>, found: &Search, limits: Limits) -> Option<StateId> {
+    let edges = edges(system, &found.graph, found.transitions, limits);
+    let mut ends = vec![false; found.graph.len()];
+    for &state in &found.ends {
+        if let Some(slot) = ends.get_mut(state as usize) {
+            *slot = true;
+        }
+    }
     // To and fro, until nothing is added: steps lead both to states that were met later and to ones met before.
     loop {
         let forth = pass(&edges, &mut ends, true);

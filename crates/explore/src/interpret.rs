@@ -11,6 +11,7 @@ use crate::code::Code;
 use crate::follow::{Event, Events};
 use crate::launch::Launch;
 use crate::memory::Memory;
+use crate::room::Heap;
 use crate::thread::{Active, Codes, Running, Status, code};
 use crate::values::{is_clock, is_in_space};
 
@@ -30,6 +31,12 @@ pub(crate) struct Unknown {
     pub(crate) function: u32,
     pub(crate) location: LocationId,
     pub(crate) offset: u32,
+}
+
+impl Heap for Unknown {
+    fn heap(&self) -> usize {
+        self.what.heap()
+    }
 }
 
 /// What does not change during a search.

@@ -8,6 +8,7 @@ use standstill_kernel_ir::evaluate::extend;
 use crate::intern::Interner;
 use crate::launch::{Launch, Region};
 use crate::layout::Word;
+use crate::room;
 
 /// Who touches a word, over all executions that were looked at. It only ever grows, from top to bottom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +73,8 @@ fn mask(bits: u32) -> u64 {
 /// All contents that memory was seen with.
 pub(crate) struct Memory {
     regions: Vec<Region>,
+    /// Bytes of the regions.
+    first_bytes: usize,
     shared_bytes: u64,
     words: FxHashMap<Word, u32>,
     places: Vec<Word>,
@@ -90,6 +93,7 @@ impl Memory {
     pub(crate) fn new(launch: &Launch, shared_bytes: u64, merges: bool) -> Memory {
         Memory {
             regions: launch.memory.clone(),
+            first_bytes: launch.memory.iter().map(|region| region.bytes.len()).sum(),
             shared_bytes,
             words: FxHashMap::default(),
             places: Vec::new(),
@@ -228,9 +232,13 @@ impl Memory {
         self.contents.len()
     }
 
-    /// Bytes that the contents take.
+    /// Bytes that it takes, with all contents.
     pub(crate) fn bytes(&self) -> usize {
-        self.contents.len() * (self.places.len() * 8 + 48)
+        let word = size_of::<Word>() + size_of::<u64>() + size_of::<Sharing>();
+        self.first_bytes
+            + self.places.capacity() * word
+            + room::table(self.words.len(), self.words.capacity(), size_of::<(Word, u32)>())
+            + self.contents.bytes()
     }
 
     /// What the bytes of global memory hold in some contents; `None` outside of every region.

@@ -57,6 +57,7 @@ fn add(list: &mut Vec<(Operation, StructureOperation)>, who: (u32, u32), event: 
     let (operation, thread) = match mark {
         OperationMark::Begins(operation) => (operation, Some(who)),
         OperationMark::Held(operation) => (operation, None),
+        OperationMark::Unknown => return,
         OperationMark::Ends => {
             let is_open = |known: &Operation| known.thread == Some(who) && known.ends.is_none();
             if let Some((open, operation)) = list.iter_mut().rev().find(|(known, _)| is_open(known)) {

@@ -12,6 +12,7 @@ use standstill_kernel_ir::{Order, Scope};
 use crate::follow::{Event, Looks, NOTHING, Shown, Site, Touch, What as Fault};
 use crate::intern::Interner;
 use crate::knowers::Knowers;
+use crate::room::{self, in_one_piece};
 
 /// What a thread knows now; what it knew at its last fence of the block, and of the whole card; what it has read of its own block and
 /// of others without acquiring it.
@@ -53,6 +54,8 @@ pub(crate) enum What {
     /// and who knows of the mark knows of that.
     Read { value: u64, moved: bool, changed: Option<(u8, Site)> },
 }
+
+in_one_piece!(Mark);
 
 /// All orders that states were seen with, and what becomes of each.
 #[derive(Default)]
@@ -129,7 +132,11 @@ impl Orders {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.marks.len() * 256 + self.after.capacity() * 24
+        let (after, kept) = (&self.after, &self.kept);
+        self.marks.bytes()
+            + self.effects.bytes()
+            + room::table(after.len(), after.capacity(), size_of::<((u32, u8, u32), (u32, u32))>())
+            + room::table(kept.len(), kept.capacity(), size_of::<((u32, Knowers), u32)>())
     }
 
     /// The order after what a thread did, and the fault that it showed.

@@ -7,7 +7,7 @@
 use crate::graph::{Graph, NONE, StateId};
 use crate::launch::{Launch, LaunchError};
 use crate::reductions::{Property, Reductions};
-use crate::search::{Limits, Observer, search, successors};
+use crate::search::{Limit, Limits, Observer, search, successors};
 use crate::system::{Next, System};
 use crate::thread::Status;
 use standstill_kernel_ir::{Program, strongly_connected};
@@ -139,9 +139,18 @@ pub enum ProgressError {
     /// Too many states.
     #[error("there are more than {0} states")]
     States(usize),
+    /// The states take more memory than this.
+    #[error("the states take more than {} MB", .0 >> 20)]
+    Bytes(usize),
     /// Something is not explored.
     #[error("{0} is not explored")]
     Unknown(String),
+}
+
+/// Bytes that the steps of each thread from so many states take, with what is made of them.
+fn room_for(states: usize, threads: usize) -> usize {
+    let components = size_of::<[u32; 8]>();
+    states * (threads * size_of::<StateId>() + size_of::<Stage>() + size_of::<Threads>() + components)
 }
 
 impl ProgressGraph {
@@ -171,6 +180,11 @@ impl ProgressGraph {
         }
         let found = search(&mut system, limits, |_, _| true, observer);
         let graph = &found.graph;
+        if found.limit == Some(Limit::Bytes(limits.bytes))
+            || graph.bytes() + system.bytes() + room_for(graph.len(), threads) > limits.bytes
+        {
+            return Err(ProgressError::Bytes(limits.bytes));
+        }
         let mut whole = ProgressGraph {
             threads,
             per_block: launch.block_threads().max(1) as usize,

@@ -1,7 +1,9 @@
 //! States as rows of bytes: each number takes as many bytes as the largest of its column needs.
 
-/// Rows of one segment, so that a large store grows without being copied.
-const SEGMENT: usize = 1 << 16;
+/// Bytes of one segment, about: a large store grows without being copied, and in small steps.
+const SEGMENT: usize = 4 << 20;
+/// The most rows of a segment, as a power of two.
+const MOST_ROWS: u32 = 16;
 
 /// Bytes behind the numbers of a row that hold the state that it was met from.
 const PARENT: usize = 4;
@@ -86,12 +88,15 @@ impl Columns {
 pub(crate) struct Rows {
     columns: Columns,
     segments: Vec<Vec<u8>>,
+    /// Rows of a segment, as a power of two.
+    rows: u32,
     len: usize,
 }
 
 impl Rows {
     pub(crate) fn new(columns: Columns) -> Rows {
-        Rows { columns, segments: Vec::new(), len: 0 }
+        let rows = (SEGMENT / (columns.width + PARENT)).max(1).ilog2().min(MOST_ROWS);
+        Rows { columns, segments: Vec::new(), rows, len: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -106,9 +111,16 @@ impl Rows {
         self.segments.iter().map(Vec::capacity).sum()
     }
 
+    /// Bytes that so many rows take at most, in these columns.
+    pub(crate) fn bytes_of(rows: usize, columns: &Columns) -> usize {
+        let bytes = rows * (columns.width + PARENT);
+        // One segment is begun, or the first one grows.
+        bytes + (2 * bytes).min(SEGMENT)
+    }
+
     fn whole(&self, id: u32) -> &[u8] {
         let width = self.columns.width + PARENT;
-        let (segment, at) = (id as usize / SEGMENT, id as usize % SEGMENT * width);
+        let (segment, at) = (id as usize >> self.rows, (id as usize & ((1 << self.rows) - 1)) * width);
         self.segments.get(segment).and_then(|rows| rows.get(at..at + width)).unwrap_or(&[])
     }
 
@@ -130,9 +142,9 @@ impl Rows {
 
     pub(crate) fn push(&mut self, row: &[u8], parent: u32) {
         let width = self.columns.width + PARENT;
-        if self.len.is_multiple_of(SEGMENT) {
+        if self.len & ((1 << self.rows) - 1) == 0 {
             // The first one grows as it must, since most searches are small.
-            let room = if self.len == 0 { 0 } else { SEGMENT * width };
+            let room = if self.len == 0 { 0 } else { width << self.rows };
             self.segments.push(Vec::with_capacity(room));
         }
         if let Some(segment) = self.segments.last_mut() {
@@ -142,8 +154,8 @@ impl Rows {
         self.len += 1;
     }
 
-    /// The same rows in other columns.
-    pub(crate) fn with(&self, columns: Columns) -> Rows {
+    /// The same rows in other columns; each segment is given up as soon as it has been copied.
+    pub(crate) fn with(mut self, columns: Columns) -> Rows {
         let mut rows = Rows::new(columns);
         let (mut state, mut row) = (Vec::new(), Vec::new());
         for id in 0..self.len as u32 {
@@ -151,6 +163,12 @@ impl Rows {
             row.clear();
             rows.columns.pack(&state, &mut row);
             rows.push(&row, self.parent(id).unwrap_or(u32::MAX));
+            let next = id as usize + 1;
+            if next & ((1 << self.rows) - 1) == 0
+                && let Some(copied) = self.segments.get_mut(id as usize >> self.rows)
+            {
+                *copied = Vec::new();
+            }
         }
         rows
     }
@@ -170,7 +188,8 @@ mod tests {
             rows.columns().pack(given, &mut row);
             rows.push(&row, parent);
         }
-        for rows in [&rows, &rows.with(Columns::new([2, 3, 4]))] {
+        for columns in [Columns::new([1, 1, 2]), Columns::new([2, 3, 4])] {
+            rows = rows.with(columns);
             assert_eq!(rows.len(), states.len());
             for (id, given) in states.iter().enumerate() {
                 rows.read(id as u32, &mut state);

@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::batch::{Batch, Part};
 use crate::graph::{Graph, NONE, StateId};
+use crate::room;
 use crate::share::share;
 use crate::system::{Found, Next, System};
 use crate::thread::Status;
@@ -79,6 +80,19 @@ pub(crate) struct Search {
     pub(crate) limit: Option<Limit>,
 }
 
+impl Search {
+    fn tell(&mut self, told: &mut FxHashSet<Wrong>, kind: Wrong, at: StateId) {
+        let first = match kind {
+            // Whose step shows it does not count.
+            Wrong::Race { number, .. } => Wrong::Race { number, thread: 0 },
+            other => other,
+        };
+        if told.insert(first) {
+            self.wrong.push((kind, at));
+        }
+    }
+}
+
 /// What a caller wants to be told while a search runs.
 pub trait Observer {
     /// So many states were met, and so many of them are not yet looked at.
@@ -121,10 +135,27 @@ pub(crate) fn search(
     }
 }
 
-/// States that are looked at before what comes after them is put into the graph.
-pub(crate) const CHUNK: usize = 1 << 14;
-/// States that are worth a thread of their own.
-const WORTH_A_THREAD: usize = 1 << 8;
+/// States that are looked at before what comes after them is put into the graph, at most.
+const CHUNK: usize = 1 << 14;
+/// Steps that are worth a thread of their own.
+const WORTH_A_THREAD: usize = 1 << 10;
+/// The part of all memory that may hold states that are not yet in the graph, and the most that it may be.
+const WAITING_PART: usize = 16;
+const MOST_WAITING: usize = 64 << 20;
+
+impl Limits {
+    /// How many states are looked at before what comes after them is put into the graph, so that it does not take too much. It does not
+    /// depend on the number of workers.
+    pub(crate) fn chunk(&self, system: &System<'_>, graph: &Graph) -> usize {
+        let waiting = (self.bytes / WAITING_PART).min(MOST_WAITING);
+        (waiting / row_bytes(system, graph) / system.threads().max(1)).clamp(1, CHUNK)
+    }
+}
+
+/// Bytes of a state that is not yet in the graph: its row twice, as the list of them grows, once more as numbers, and what finds it.
+fn row_bytes(system: &System<'_>, graph: &Graph) -> usize {
+    2 * graph.columns().width() + 4 * system.threads() + 64
+}
 
 fn attempt(
     system: &mut System<'_>,
@@ -142,29 +173,26 @@ fn attempt(
         results: Vec::new(),
         limit: None,
     };
-    let mut races: FxHashSet<u32> = FxHashSet::default();
+    let mut told: FxHashSet<Wrong> = FxHashSet::default();
     let mut start = Part::new(search.graph.columns());
     start.push(search.graph.columns(), &first, NONE);
-    search.graph.insert(&Batch { parts: vec![start] });
+    search.graph.insert(&Batch { parts: vec![start], is_cut: false });
     if let Some(number) = system.race.take() {
-        races.insert(number);
-        search.wrong.push((Wrong::Race { number, thread: usize::MAX }, 0));
+        search.tell(&mut told, Wrong::Race { number, thread: usize::MAX }, 0);
     }
     let mut judged: FxHashMap<u32, bool> = FxHashMap::default();
     let most = limits.states.min(Graph::MOST);
     let mut at = 0;
     while at < search.graph.len() && !system.is_broken() && !system.has_all() {
-        let end = search.graph.len().min(at + CHUNK);
-        let batch = expand(system, &search.graph, at as StateId..end as StateId, limits.workers());
+        let end = search.graph.len().min(at + limits.chunk(system, &search.graph));
+        let batch = expand(system, &search.graph, at as StateId..end as StateId, limits);
         if system.is_broken() {
             break;
         }
         for part in &batch.parts {
             search.transitions += part.len() as u64;
             for &(state, thread, number) in &part.shown {
-                if races.insert(number) {
-                    search.wrong.push((Wrong::Race { number, thread }, state));
-                }
+                search.tell(&mut told, Wrong::Race { number, thread }, state);
             }
             for &(state, stopped) in &part.quiet {
                 let kind = match stopped {
@@ -174,20 +202,24 @@ fn attempt(
                 if kind != Some(Wrong::Deadlock) {
                     search.ends.push(state);
                 }
-                kind.into_iter().for_each(|kind| note(&mut search.wrong, kind, state));
+                kind.into_iter().for_each(|kind| search.tell(&mut told, kind, state));
             }
         }
         let columns = system.columns();
+        let beside = search.ends.capacity() * size_of::<StateId>()
+            + room::table(judged.len(), judged.capacity(), size_of::<(u32, bool)>())
+            + told.capacity() * size_of::<(Wrong, Wrong, StateId)>();
+        let bytes = search.graph.bytes() + search.graph.growth(&batch, &columns) + system.bytes() + beside;
+        if batch.is_cut || bytes + batch.len() * row_bytes(system, &search.graph) > limits.bytes {
+            search.limit = Some(Limit::Bytes(limits.bytes));
+            break;
+        }
         if columns != *search.graph.columns() {
             search.graph.widen(columns);
         }
         search.goes_back |= search.graph.insert(&batch);
         at = end;
         observer.progress(search.graph.len(), search.graph.len() - at);
-        if search.graph.bytes() + system.bytes() > limits.bytes {
-            search.limit = Some(Limit::Bytes(limits.bytes));
-            break;
-        }
         if search.graph.len() > most {
             search.limit = Some(Limit::States(most));
             break;
@@ -215,27 +247,33 @@ fn judge(
     (!right).then_some(Wrong::Expectation)
 }
 
-/// The states that follow those of a range. Steps that are known already are looked up by all workers at once; the others are worked
+/// The states that follow those of a range, or some of them where there is no room for more. Steps that are known already are looked up by all workers at once; the others are worked
 /// out one after the other, in the order of the states, so that the result does not depend on the number of workers.
 pub(crate) fn expand(
     system: &mut System<'_>,
     graph: &Graph,
     range: std::ops::Range<StateId>,
-    workers: usize,
+    limits: Limits,
 ) -> Batch {
-    let workers = workers.min(range.len() / WORTH_A_THREAD).max(1);
+    let steps = range.len() * system.threads();
+    let workers = limits.workers().min(steps / WORTH_A_THREAD).clamp(1, range.len().max(1));
     let each = (range.end - range.start).div_ceil(workers as u32).max(1);
     let parts = (range.end - range.start).div_ceil(each) as usize;
     let parts = share(parts, |at| {
         let first = range.start + at as u32 * each;
         look_up(system, graph, first..(first + each).min(range.end))
     });
-    let mut batch = Batch { parts };
+    let mut batch = Batch { parts, is_cut: false };
     let (mut state, mut after) = (Vec::new(), Vec::new());
     let mut late: Vec<Vec<u32>> = Vec::new();
+    let room = limits.bytes.saturating_sub(graph.bytes() + batch.len() * row_bytes(system, graph));
     for part in &mut batch.parts {
         let mut states = Vec::new();
         for &(_, id, thread) in &part.open {
+            if system.bytes() > room {
+                batch.is_cut = true;
+                break;
+            }
             graph.read(id, &mut state);
             system.advance(&state, thread, &mut after);
             system.sort(&mut after);
@@ -280,10 +318,4 @@ fn look_up(system: &System<'_>, graph: &Graph, range: std::ops::Range<StateId>) 
         }
     }
     part
-}
-
-fn note(wrong: &mut Vec<(Wrong, StateId)>, kind: Wrong, at: StateId) {
-    if !wrong.iter().any(|(known, _)| *known == kind) {
-        wrong.push((kind, at));
-    }
 }

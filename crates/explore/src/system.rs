@@ -14,6 +14,7 @@ use crate::layout::Word;
 use crate::load::{lay_out_shared, load};
 use crate::memory::Memory;
 use crate::reductions::Reductions;
+use crate::room;
 use crate::rows::{Columns, bytes_for};
 use crate::thread::{Active, Local, Running, Status};
 
@@ -33,6 +34,9 @@ pub(crate) enum Next {
     /// Nothing: the launch ends with an error.
     Stopped,
 }
+
+/// Bytes of a loop that is known never to end, about.
+const ENDLESS: usize = 256;
 
 /// How the threads of a launch may be exchanged for each other without changing anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,12 +182,17 @@ impl<'p> System<'p> {
         self.unknown.get(number).map(|unknown| &**unknown)
     }
 
-    /// Bytes that thread states, contents and steps take.
+    /// Bytes that all of it takes but the program.
     pub(crate) fn bytes(&self) -> usize {
-        self.memory.bytes()
-            + self.locals.len() * 256
-            + self.steps.capacity() * 21
+        let launch: usize = self.launch.memory.iter().map(|region| region.bytes.len()).sum();
+        launch
+            + self.memory.bytes()
+            + self.locals.bytes()
+            + self.next.capacity() * size_of::<Next>()
+            + room::table(self.steps.len(), self.steps.capacity(), size_of::<(u64, Done)>())
             + self.orders.as_ref().map_or(0, Follower::bytes)
+            + self.unknown.bytes()
+            + self.endless.len() * ENDLESS
     }
 
     /// The first state.

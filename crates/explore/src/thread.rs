@@ -1,6 +1,7 @@
 //! The state of one thread between two steps, and how it is taken apart to run and put together again.
 
 use crate::code::Code;
+use crate::room::Heap;
 
 /// Where a thread stands in a function.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -48,6 +49,18 @@ pub(crate) struct Local {
     pub(crate) block: u32,
     /// It has taken a step; always true where no scheduler is asked about.
     pub(crate) started: bool,
+}
+
+impl Heap for Frame {
+    fn heap(&self) -> usize {
+        self.live.heap()
+    }
+}
+
+impl Heap for Local {
+    fn heap(&self) -> usize {
+        self.frames.heap() + self.memory.heap()
+    }
 }
 
 /// A frame that runs.

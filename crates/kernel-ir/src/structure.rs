@@ -46,6 +46,8 @@ pub enum OperationMark {
     Held(StructureOperation),
     /// The one that the thread began last ends: `← result`.
     Ends,
+    /// It begins or was done, but no structure has an operation of that name: `← structure, argument, argument`.
+    Unknown,
 }
 
 impl StructureOperation {
@@ -102,6 +104,7 @@ impl OperationMark {
             OperationMark::Begins(operation) => format!("standstill_begins_{}", name(operation)),
             OperationMark::Held(operation) => format!("standstill_held_{}", name(operation)),
             OperationMark::Ends => "standstill_ends".to_owned(),
+            OperationMark::Unknown => "standstill_begins_unknown".to_owned(),
         }
     }
 
@@ -111,9 +114,11 @@ impl OperationMark {
         if name == "ends" {
             return Some(OperationMark::Ends);
         }
-        let held = || StructureOperation::named(name.strip_prefix("held_")?).map(OperationMark::Held);
-        let begins = || StructureOperation::named(name.strip_prefix("begins_")?).map(OperationMark::Begins);
-        begins().or_else(held)
+        let (kind, operation): (fn(_) -> _, _) = match name.strip_prefix("begins_") {
+            Some(operation) => (OperationMark::Begins, operation),
+            None => (OperationMark::Held, name.strip_prefix("held_")?),
+        };
+        Some(StructureOperation::named(operation).map_or(OperationMark::Unknown, kind))
     }
 }
 
@@ -133,7 +138,8 @@ mod tests {
         check("standstill_begins_queue_pop", Some(OperationMark::Begins(StructureOperation::QueuePop)));
         check("standstill_held_set_insert", Some(OperationMark::Held(StructureOperation::SetInsert)));
         check("standstill_ends", Some(OperationMark::Ends));
-        check("standstill_begins_heap_pop", None);
+        check("standstill_begins_heap_pop", Some(OperationMark::Unknown));
+        check("standstill_other", None);
         check("%rd1", None);
     }
 }

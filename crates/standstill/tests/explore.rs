@@ -184,6 +184,85 @@ fn a_space_of_states_over_the_limit_keeps_what_was_found() {
     place.run(&arguments).exits(3).prints("not all interleavings were tried: the states take more than 4 MB");
 }
 
+/// Every thread writes a place of its own: with 1,024 threads each state is followed by as many.
+const SPREAD: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.global .u32 total;\n.global .u32 many[1024];\n\
+    .visible .entry spread()\n{\n.reg .b32 %r<6>;\n.reg .b64 %rd<6>;\nmov.u32 %r1, %tid.x;\n\
+    mul.wide.u32 %rd1, %r1, 4;\nmov.u64 %rd2, many;\nadd.u64 %rd3, %rd1, %rd2;\n\
+    atom.global.add.u32 %r2, [total], %r1;\nst.volatile.global.u32 [%rd3], %r2;\n\
+    atom.global.add.u32 %r3, [total], %r1;\nret;\n}\n";
+
+#[test]
+fn the_limit_on_memory_is_kept() {
+    let place = Workplace::new();
+    place.file("spread.ptx", SPREAD);
+    let mut command = Command::new("sh");
+    let call = "ulimit -v 500000; exec \"$0\" explore spread.ptx --block 1024 --memory 50M";
+    command.env("MALLOC_ARENA_MAX", "1").current_dir(place.folder.path()).args(["-c", call]);
+    let ran = command.arg(env!("CARGO_BIN_EXE_standstill")).output().unwrap();
+    let out = String::from_utf8_lossy(&ran.stdout);
+    assert_eq!(ran.status.code(), Some(3), "{out}{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(out.contains("not all interleavings were tried: the states take more than 50 MB"), "{out}");
+}
+
+/// A kernel of one thread with these marks, each followed by an access.
+fn marked(marks: &[&str]) -> String {
+    let line = |(mark, number): (&&str, usize)| {
+        let operation = match mark.split_once(' ') {
+            None => format!("mov.b64 standstill_{mark}, 0"),
+            Some((mark, structure)) => format!("mad.lo.u64 standstill_{mark}, {structure}, 0, 0"),
+        };
+        let name = mark.split(' ').next().unwrap_or_default();
+        format!(
+            ".loc 1 {} 1\n{{ .reg .b64 standstill_{name}; {operation}; }}\nld.volatile.global.u32 %r1, [total];\n",
+            number + 11
+        )
+    };
+    let lines: String = marks.iter().zip(0..).map(line).collect();
+    format!(
+        ".version 8.0\n.target sm_90\n.address_size 64\n.global .u32 total;\n.global .u32 other;\n\
+         .file 1 \"marks.cu\"\n.visible .entry k()\n{{\n.reg .b32 %r<3>;\n.reg .b64 %rd<3>;\n\
+         mov.u64 %rd1, total;\nmov.u64 %rd2, other;\n{lines}ret;\n}}\n"
+    )
+}
+
+#[test]
+fn marks_of_operations_that_do_not_fit_are_told() {
+    let place = Workplace::new();
+    let check = |marks: &[&str], line: u32, words: &str| {
+        place.file("marks.ptx", marked(marks));
+        let answer = place.run(&["explore", "marks.ptx", "--format", "json"]).json();
+        let findings = answer["findings"].as_array().unwrap();
+        let told: Vec<String> = findings
+            .iter()
+            .map(|finding| format!("{} {}", finding["spans"][0]["line"], finding["message"]))
+            .collect();
+        if words.is_empty() {
+            assert!(told.is_empty() && answer["exit"] == 0, "{marks:?}: {told:?}");
+        } else {
+            let right =
+                told.len() == 1 && told[0].starts_with(&format!("{line} ")) && told[0].contains(words);
+            assert!(right && answer["exit"] == 3, "{marks:?}: {told:?}, exit code {}", answer["exit"]);
+        }
+    };
+    check(&["begins_stack_push %rd1", "ends", "begins_counter_get %rd2", "ends"], 0, "");
+    check(&["begins_stack_shove %rd1"], 11, "no structure has the operation that this mark names");
+    check(&["held_stack %rd1"], 11, "no structure has the operation");
+    check(&["ends"], 11, "an operation ends here that its thread has not begun");
+    check(&["begins_stack_push %rd1", "ends", "ends"], 13, "that its thread has not begun");
+    check(&["begins_stack_push %rd1"], 11, "the operation that begins here never ends");
+    check(
+        &["begins_stack_push %rd1", "begins_stack_push %rd1", "ends"],
+        12,
+        "begins here before the one that its thread began last has ended",
+    );
+    check(&["begins_stack_push %rd1", "begins_queue_push %rd2", "ends"], 12, "began last has ended");
+    check(
+        &["begins_stack_push %rd1", "ends", "begins_counter_get %rd1", "ends"],
+        13,
+        "this is an operation of a counter, and the structure at its address is a stack",
+    );
+}
+
 #[test]
 fn what_is_not_explored_is_no_success() {
     let place = Workplace::new();
