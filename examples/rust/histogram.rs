@@ -26,7 +26,7 @@ fn histogram(space: Space, text: &[u8], counts: &[Atomic<u32>]) {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let text: Vec<u8> = include_bytes!("histogram.rs").repeat(4);
-    let device = Device::software();
+    let device = Device::from_environment()?;
     let bytes = device.buffer(&text)?;
     let counts = device.zeros::<u32>(256)?;
     histogram::launch(&device, cells(2048), 128, &bytes, &counts)?;

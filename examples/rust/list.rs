@@ -59,7 +59,7 @@ fn in_order(next: &Buffer<i32>, keys: &Buffer<i32>) -> Result<Vec<i32>, Box<dyn 
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let device = Device::software();
+    let device = Device::from_environment()?;
     let next = device.buffer(&[1, 2, 3, -1, -1, -1])?;
     let mut keys = device.buffer(&[0, 10, 30, 50, 0, 0])?;
     let new = device.buffer(&[20, 25])?;

@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let matrix = |height: u32, width: u32| -> Vec<f32> {
         (0..height * width).map(|at| value(at / width, at % width)).collect()
     };
-    let device = Device::software();
+    let device = Device::from_environment()?;
     let (a, b) = (device.buffer(&matrix(rows, inner))?, device.buffer(&matrix(inner, columns))?);
     let mut c = device.zeros((rows * columns) as usize)?;
     let space = cells([columns, rows]);

@@ -78,7 +78,7 @@ fn kernel(function: &syn::ItemFn, made: Option<&Kernel>, is_module: bool) -> Tok
     });
     // A kernel with errors keeps its launcher, so that its callers are not told about it once more.
     let actual: Vec<TokenStream> = actual.collect();
-    let (body, explore) = if made.is_some() {
+    let (body, explore, ptx) = if made.is_some() {
         let source = if is_module {
             quote!(super::__standstill::SOURCE)
         } else {
@@ -92,9 +92,11 @@ fn kernel(function: &syn::ItemFn, made: Option<&Kernel>, is_module: bool) -> Tok
         let explore = quote!(::standstill_kernel::explore::explore(
             &#source, #text, __grid.into(), __tile.into(), __expected, &[#(#actual),*],
         ));
-        (launch, explore)
+        let ptx = quote!(::standstill_kernel::launch::ptx(&#source, #text, __target));
+        (launch, explore, ptx)
     } else {
-        (quote!(::core::unreachable!()), quote!(::core::unreachable!()))
+        let never = || quote!(::core::unreachable!());
+        (never(), never(), never())
     };
     let text = format!("Launches the kernel `{name}` and waits for its end.");
     let explained = format!("Tries all interleavings of a small launch of the kernel `{name}`.");
@@ -134,6 +136,17 @@ fn kernel(function: &syn::ItemFn, made: Option<&Kernel>, is_module: bool) -> Tok
                 #formal
             ) -> ::core::result::Result<::standstill_kernel::Explored, ::standstill_kernel::LaunchError> {
                 #explore
+            }
+
+            /// The kernel as PTX for a target such as `sm_90`, with the others of its module.
+            ///
+            /// # Errors
+            /// What PTX has no words for.
+            #allow
+            pub fn ptx(
+                __target: &str,
+            ) -> ::core::result::Result<::std::string::String, ::standstill_kernel::LaunchError> {
+                #ptx
             }
         }
     }

@@ -7,11 +7,10 @@ mod driver;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use standstill_kernel_syntax::Program;
 use standstill_ptx::write;
 
 use self::driver::{Code, Context};
-use crate::launch::{Order, Source};
+use crate::launch::{Order, Source, ptx};
 use crate::{DeviceError, LaunchError};
 
 /// A card under its primary context.
@@ -64,32 +63,22 @@ impl Card {
     }
 
     /// Runs a launch to its end.
-    pub(crate) fn run(
-        &self,
-        source: &'static Source,
-        program: &Program,
-        mut order: Order,
-    ) -> Result<(), LaunchError> {
-        let code = self.code(source, program, &order.kernel)?;
+    pub(crate) fn run(&self, source: &'static Source, mut order: Order) -> Result<(), LaunchError> {
+        let code = self.code(source, &order.kernel)?;
         let failed = |error| LaunchError::Failed { kernel: order.kernel.clone(), error };
         let name = write::identifier(&order.kernel);
         code.launch(&name, order.grid, order.block, &mut order.values).map_err(failed)?;
         self.context.synchronize().map_err(failed)
     }
 
-    fn code(
-        &self,
-        source: &'static Source,
-        program: &Program,
-        kernel: &str,
-    ) -> Result<Arc<Code>, LaunchError> {
+    fn code(&self, source: &'static Source, kernel: &str) -> Result<Arc<Code>, LaunchError> {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         let key = std::ptr::from_ref(source).addr();
         if let Some(known) = compiled.get(&key) {
             return Ok(Arc::clone(known));
         }
         let refused = |reason: String| LaunchError::Refused { kernel: kernel.to_owned(), reason };
-        let text = write::write(program, &self.target, &[]).map_err(|error| refused(error.to_string()))?;
+        let text = ptx(source, kernel, &self.target)?;
         let code = Code::load(&self.context, &text).map_err(|(error, log)| match log.as_str() {
             "" => refused(error.to_string()),
             log => refused(format!("{error}\n{log}")),

@@ -7,6 +7,7 @@ use standstill_findings::Finding;
 use standstill_kernel_check::{check_anywhere, stops_compilation};
 use standstill_kernel_ir::FunctionId;
 use standstill_kernel_syntax::{Program, Unit, lower};
+use standstill_ptx::write;
 
 use crate::device::Backend;
 use crate::{Buffer, Device, Element, Grid, LaunchError, Tile};
@@ -158,10 +159,20 @@ pub fn launch(
     let seen = match device.backend() {
         Backend::Software(software) => software.run(source, program, &order)?,
         Backend::Cuda(card) => {
-            card.run(source, program, order)?;
+            card.run(source, order)?;
             Vec::new()
         }
     };
     let notes = built.notes.iter().filter(|note| note.kernel == name).cloned();
     Ok(Launched { notes: notes.chain(seen).collect() })
+}
+
+/// A source as PTX.
+///
+/// # Errors
+/// What PTX has no words for.
+pub fn ptx(source: &'static Source, name: &str, target: &str) -> Result<String, LaunchError> {
+    let refused = |reason: String| LaunchError::Refused { kernel: name.to_owned(), reason };
+    let program = source.program().map_err(refused)?;
+    write::write(&**program, target, &[]).map_err(|error| refused(error.to_string()))
 }

@@ -22,5 +22,6 @@ fn examples_print_what_they_should() {
     check("first", "[2.5, 5.0, 7.5, 10.0]");
     check("matmul", "0 of 3500 elements differ");
     check("histogram", "'e' occurs");
+    check("atomic_update", "a plain read and write, all reads first: 2\nconfirmed\n");
     check("list", "[10, 20, 25, 30, 50]\nconfirmed\n");
 }

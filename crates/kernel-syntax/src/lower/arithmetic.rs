@@ -177,16 +177,42 @@ impl Lowering<'_> {
         }
     }
 
-    /// a − trunc(a / b) · b, with one rounding at the end: right while the quotient is a whole number that the type
-    /// holds.
+    /// a − trunc(a / b) · b, with the sign of a: exact while the quotient is a whole number that the type holds.
     fn float_remainder(&mut self, scalar: Scalar, left: Operand, right: Operand) -> Operand {
         let ty = scalar.register();
-        let quotient = self.compute(with(Operation::Div, ty, ArithmeticFlags::NEAREST), ty, &[left, right]);
+        let (one, infinity) = match scalar {
+            Scalar::F32 => (u64::from(1f32.to_bits()), u64::from(f32::INFINITY.to_bits())),
+            _ => (1f64.to_bits(), f64::INFINITY.to_bits()),
+        };
+        let (one, infinity) = (Operand::Immediate(one), Operand::Immediate(infinity));
+        let near = |operation| with(operation, ty, ArithmeticFlags::NEAREST);
+        let quotient = self.compute(near(Operation::Div), ty, &[left, right]);
         let whole = Arithmetic { from: ty, ..with(Operation::Cvt, ty, ArithmeticFlags::ZERO_INTEGER) };
         let whole = self.compute(whole, ty, &[quotient.into()]);
         let minus = self.compute(arithmetic(Operation::Neg, ty), ty, &[whole.into()]);
-        let fma = with(Operation::Fma, ty, ArithmeticFlags::NEAREST);
-        self.compute(fma, ty, &[minus.into(), right, left]).into()
+        let rest = self.compute(near(Operation::Fma), ty, &[minus.into(), right, left]);
+        // The sign of the first operand goes to the second.
+        let signed =
+            |it: &mut Self, value| it.compute(arithmetic(Operation::Copysign, ty), ty, &[left, value]);
+        let sign = signed(self, one);
+        let rest = self.compute(near(Operation::Mul), ty, &[rest.into(), sign.into()]);
+        // The quotient may have been rounded up to the next whole number.
+        let size = self.compute(arithmetic(Operation::Abs, ty), ty, &[right]);
+        let next = self.compute(near(Operation::Add), ty, &[rest.into(), size.into()]);
+        let beyond = self.set_if(IrComparison::Lt, ty, rest.into(), Operand::Immediate(0));
+        let select = arithmetic(Operation::Selp, ty);
+        let rest = self.compute(select, ty, &[next.into(), rest.into(), beyond.into()]);
+        let rest = signed(self, rest.into());
+        // What is divided by infinity stays.
+        let own = self.compute(arithmetic(Operation::Abs, ty), ty, &[left]);
+        let endless = self.set_if(IrComparison::Eq, ty, size.into(), infinity);
+        let finite = self.set_if(IrComparison::Lt, ty, own.into(), infinity);
+        let both = self.compute(
+            arithmetic(Operation::And, Type::Pred),
+            Type::Pred,
+            &[endless.into(), finite.into()],
+        );
+        self.compute(select, ty, &[left, rest.into(), both.into()]).into()
     }
 
     pub(super) fn compare(
@@ -215,7 +241,13 @@ impl Lowering<'_> {
 
     pub(super) fn negate(&mut self, scalar: Scalar, value: Operand) -> Operand {
         let ty = scalar.register();
-        let value = self.compute(arithmetic(Operation::Neg, ty), ty, &[value]);
+        // Only signed numbers have negatives (PTX ISA, «neg»); the bits are the same.
+        let signed = match ty {
+            Type::U32 => Type::S32,
+            Type::U64 => Type::S64,
+            other => other,
+        };
+        let value = self.compute(arithmetic(Operation::Neg, signed), ty, &[value]);
         self.wrap(scalar, value).into()
     }
 
