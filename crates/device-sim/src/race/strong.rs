@@ -11,6 +11,8 @@ const MOST_OF_BLOCK: usize = 3;
 const MOST_BLOCKS: usize = 2;
 /// A longer list is not worth it.
 const MOST_BESIDE: usize = 16;
+/// Witnesses between two writes that a long list keeps.
+const MOST_WITNESSES: usize = 2;
 
 impl Records {
     /// Whether a strong write stands for all that was written before: nothing else needs to be kept.
@@ -56,6 +58,9 @@ impl Records {
         let of = (older, reads, lane);
         let mut mine = *party;
         let mut kept = self.older_writes(&mut mine, of, seen, Beside::new(party), &own);
+        if kept.len() > MOST_BESIDE {
+            thin_out(&mut kept);
+        }
         if kept.len() > MOST_BESIDE && party.narrow {
             mine = *party;
             kept = self.older_writes(&mut mine, of, seen, Beside::nothing(party), &own);
@@ -143,6 +148,15 @@ fn moved((record, at): Entry, lane: u32) -> Record {
 
 fn as_witness(record: Record) -> Record {
     Record { site: record.site | WITNESS, ..record }
+}
+
+/// Leaves only the newest of many witnesses of one write: whoever has only others behind keeps more than it must.
+fn thin_out(kept: &mut Kept) {
+    let mut run = 0;
+    kept.retain(|record| {
+        run = if record.site & WITNESS != 0 { run + 1 } else { 0 };
+        run <= MOST_WITNESSES
+    });
 }
 
 /// Takes away the witnesses at the end, which have seen nothing that is kept.
