@@ -17,7 +17,7 @@ The same faulty programs under each tool of compute-sanitizer on a card, and und
 {nvcc}), each run with a limit of {limit} seconds; `benches/compute-sanitizer` has the scripts and the raw results. A number is how
 many errors or hazards a tool reported; «killed» is a program that hung until the limit while the tool said nothing.
 A tool that reports something need not have found the fault: barrier_under_warp0's hazard, for one, follows from the barriers
-that pair wrongly. Reads of memory that nobody wrote are initcheck's own field: `standstill run` does not look for them yet.
+that pair wrongly.
 The programs are Standstill's own, so they show kinds of faults, not how often each occurs.
 
 | fault | programs | racecheck | memcheck | initcheck | synccheck | any of them | standstill run |
