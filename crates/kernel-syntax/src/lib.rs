@@ -23,6 +23,7 @@
 //! ```
 
 mod check;
+mod edges;
 mod extent;
 mod layout;
 mod lower;

@@ -17,32 +17,47 @@ impl Checker<'_> {
         value
     }
 
-    pub(super) fn if_else(&mut self, it: &syn::ExprIf, extent: Extent) -> Expression {
-        if let syn::Expr::Let(binding) = &*it.cond {
-            let otherwise = it.else_branch.as_ref().map(|(_, expression)| &**expression);
-            return self.if_let(binding, &it.then_branch, otherwise, extent);
-        }
-        let condition = self.condition(&it.cond);
-        let (then, then_type) = self.block(&it.then_branch);
-        let Some((_, otherwise)) = &it.else_branch else {
-            if let Some(value) = &then.value {
-                let at = value.extent;
-                let found = self.types.resolve(&then_type);
-                if !matches!(found, Ty::Unit | Ty::Never | Ty::Wrong) {
-                    let shown = self.types.show(&found);
-                    let message = format!(
-                        "this gives `{shown}` where the condition holds, and nothing else; add an `else`"
-                    );
-                    self.problem(at, message);
-                }
+    /// A chain of `else if` is walked, not descended into: all of its links end with the same token.
+    pub(super) fn if_else(&mut self, first: &syn::ExprIf, extent: Extent) -> Expression {
+        let mut links = Vec::new();
+        let mut link = first;
+        let mut value = loop {
+            let extent = if links.is_empty() { extent } else { Extent::at(link.if_token.span).to(extent) };
+            if let syn::Expr::Let(binding) = &*link.cond {
+                let otherwise = link.else_branch.as_ref().map(|(_, expression)| &**expression);
+                break self.if_let(binding, &link.then_branch, otherwise, extent);
             }
-            let kind = Kind::If { condition: Box::new(condition), then, otherwise: None };
-            return Expression { kind, ty: Ty::Unit, extent };
+            let condition = self.condition(&link.cond);
+            let (then, then_type) = self.block(&link.then_branch);
+            let Some((_, otherwise)) = &link.else_branch else {
+                self.gives_nothing(&then, &then_type);
+                let kind = Kind::If { condition: Box::new(condition), then, otherwise: None };
+                break Expression { kind, ty: Ty::Unit, extent };
+            };
+            links.push((condition, then, then_type, extent));
+            match &**otherwise {
+                syn::Expr::If(next) => link = next,
+                other => break self.expression(other),
+            }
         };
-        let otherwise = self.expression(otherwise);
-        let ty = self.joined(&then_type, &otherwise.ty, value_extent(&otherwise));
-        let kind = Kind::If { condition: Box::new(condition), then, otherwise: Some(Box::new(otherwise)) };
-        Expression { kind, ty, extent }
+        while let Some((condition, then, then_type, extent)) = links.pop() {
+            let ty = self.joined(&then_type, &value.ty, value_extent(&value));
+            let kind = Kind::If { condition: Box::new(condition), then, otherwise: Some(Box::new(value)) };
+            value = Expression { kind, ty, extent };
+        }
+        value
+    }
+
+    /// A block behind an `if` without `else` has no value.
+    fn gives_nothing(&mut self, then: &Block, then_type: &Ty) {
+        let Some(value) = &then.value else { return };
+        let found = self.types.resolve(then_type);
+        if !matches!(found, Ty::Unit | Ty::Never | Ty::Wrong) {
+            let shown = self.types.show(&found);
+            let message =
+                format!("this gives `{shown}` where the condition holds, and nothing else; add an `else`");
+            self.problem(value.extent, message);
+        }
     }
 
     /// The type of what two ways give.

@@ -8,7 +8,7 @@ use crate::types::{Scalar, Ty};
 
 impl Checker<'_> {
     pub(super) fn expression(&mut self, expression: &syn::Expr) -> Expression {
-        let extent = Extent::of(expression);
+        let extent = Extent::of_expression(expression);
         match expression {
             syn::Expr::Paren(it) => self.expression(&it.expr),
             syn::Expr::Group(it) => self.expression(&it.expr),

@@ -16,7 +16,7 @@ pub(super) struct Found {
 impl Checker<'_> {
     /// The place that an expression names; `None` after saying what is wrong.
     pub(super) fn place(&mut self, expression: &syn::Expr) -> Option<Found> {
-        let extent = Extent::of(expression);
+        let extent = Extent::of_expression(expression);
         match expression {
             syn::Expr::Paren(inner) => self.place(&inner.expr),
             syn::Expr::Group(inner) => self.place(&inner.expr),

@@ -237,9 +237,23 @@ impl Lowering<'_> {
             Field::TileSize(axis) => Special::Ntid(axis),
             Field::Tiles(axis) => Special::Nctaid(axis),
             Field::Lane => Special::LaneId,
-            Field::Warp => Special::WarpId,
+            Field::Warp => return self.warp(),
         };
         self.fresh(Type::U32, Operand::Special(special)).into()
+    }
+
+    /// The cell's number in its tile by 32. What the card calls a warp's number is another, and changes (PTX ISA, «%warpid»).
+    fn warp(&mut self) -> Operand {
+        let mut mad = arithmetic(Operation::Mad, Type::U32);
+        mad.flags = ArithmeticFlags(ArithmeticFlags::LOW);
+        let mut flat = self.fresh(Type::U32, Operand::Special(Special::Tid(2)));
+        for axis in [1, 0] {
+            let size = self.fresh(Type::U32, Operand::Special(Special::Ntid(axis)));
+            let cell = self.fresh(Type::U32, Operand::Special(Special::Tid(axis)));
+            flat = self.compute(mad, Type::U32, &[flat.into(), size.into(), cell.into()]);
+        }
+        let five = Operand::Immediate(5);
+        self.compute(arithmetic(Operation::Shr, Type::U32), Type::U32, &[flat.into(), five]).into()
     }
 
     fn in_bounds(&mut self, axes: &[u8]) -> Operand {
