@@ -26,8 +26,9 @@ pub(crate) fn tell(program: &Program, finding: &mut Finding) -> bool {
     let branch = finding.spans.iter().position(|span| !span.primary);
     let condition = branch.and_then(|index| finding.spans.get(index)).cloned();
     // In machine form an early return and a condition around the rest look alike; the source tells.
-    let early = condition.as_ref().is_some_and(|span| program.returns_early(span.line, span.column));
-    let loops = condition.as_ref().is_some_and(|span| program.loops_at(span.line, span.column));
+    let early =
+        condition.as_ref().is_some_and(|span| program.returns_early(&span.file, span.line, span.column));
+    let loops = condition.as_ref().is_some_and(|span| program.loops_at(&span.file, span.line, span.column));
     finding.rule = if early { Rule::EarlyExitBarrier } else { Rule::DivergentBarrier };
     finding.message = if early {
         "divergent tile synchronization detected inside #[kernel]: cells return before it"

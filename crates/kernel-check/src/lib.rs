@@ -78,7 +78,7 @@ pub fn told(program: &Program, finding: &mut Finding) {
 
 /// Lets a span cover all of the piece of source that begins where it points.
 fn widen(program: &Program, span: &mut Span) {
-    if let Some(place) = program.place(span.line, span.column)
+    if let Some(place) = program.place(&span.file, span.line, span.column)
         && place.end_line == place.line
     {
         span.width = place.end_column.saturating_sub(place.column);

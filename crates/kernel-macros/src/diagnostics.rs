@@ -59,7 +59,7 @@ fn whole_text(finding: &Finding) -> String {
 
 /// The piece of source of a span.
 fn extent_of(lowered: &Lowered, span: &Span) -> Extent {
-    let wanted = lowered.program.place(span.line, span.column);
+    let wanted = lowered.program.place(&span.file, span.line, span.column);
     let found = lowered.extents.iter().find(|(place, _)| Some(*place) == wanted);
     found.map_or_else(|| Extent::at(proc_macro2::Span::call_site()), |(_, extent)| *extent)
 }

@@ -5,6 +5,7 @@ use quote::{format_ident, quote};
 use standstill_kernel_syntax::{Kernel, Lowered, Ty, Unit, rebuilt};
 
 use crate::Shell;
+use crate::helpers::{Helpers, documentation};
 
 /// The module that a kernel becomes, for each kernel; in their module, when they stand in one.
 pub(crate) fn write(
@@ -13,13 +14,15 @@ pub(crate) fn write(
     made: Option<&Lowered>,
     tokens: &TokenStream,
     file: &str,
+    helpers: &[Helpers],
 ) -> TokenStream {
     let (text, first_line) = rebuilt(tokens.clone());
-    let is_module = matches!(shell, Shell::Module(_));
+    let is_module = matches!(shell, Shell::Module { .. });
     let source = quote! {
         #[doc(hidden)]
+        #[allow(dead_code)]
         pub(super) static SOURCE: ::standstill_kernel::launch::Source =
-            ::standstill_kernel::launch::Source::new(#file, #first_line, #text, #is_module);
+            ::standstill_kernel::launch::Source::new(#file, #first_line, #text, #is_module).with(&[#(#helpers),*]);
     };
     let kernels = unit.kernels().map(|function| {
         let made = made.and_then(|lowered| lowered.program.kernel(&function.sig.ident.to_string()));
@@ -31,7 +34,8 @@ pub(crate) fn write(
             let kernels = kernels.collect::<TokenStream>();
             quote!(#[doc(hidden)] #[allow(non_snake_case)] mod #name { #source } #kernels)
         }
-        Shell::Module(module) => {
+        Shell::Module { module, exported } => {
+            let documentation = exported.then(|| documentation(module));
             let (attributes, visibility, name) = (&module.attrs, &module.vis, &module.ident);
             let attributes = attributes.iter().filter(|a| !a.path().is_ident("kernels"));
             let uses = module.content.iter().flat_map(|(_, items)| items).filter_map(|item| match item {
@@ -41,7 +45,7 @@ pub(crate) fn write(
                 _ => None,
             });
             quote! {
-                #(#attributes)* #visibility mod #name {
+                #(#attributes)* #documentation #visibility mod #name {
                     #(#uses)*
                     #[doc(hidden)]
                     mod __standstill { #source }

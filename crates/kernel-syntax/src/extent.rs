@@ -29,6 +29,8 @@ pub struct Extent {
 /// The same as numbers. Lines and columns count from 1, columns in characters; the end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Place {
+    /// The file, by its place in the program's list; 0 where it is not known.
+    pub file: u32,
     /// Line of the first character.
     pub line: u32,
     /// Column of the first character.
@@ -77,6 +79,7 @@ impl Extent {
         let (start, end) = (self.start.start(), self.end.end());
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Place {
+            file: 0,
             line: number(start.line),
             column: number(start.column).saturating_add(1),
             end_line: number(end.line),

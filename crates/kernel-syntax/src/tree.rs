@@ -1,6 +1,6 @@
 //! Kernels with every type known: what the check makes of the syntax, and lowering turns into kernel IR.
 
-use standstill_kernel_ir::{AtomicOperation, Order, Scope, ShuffleMode, VoteMode};
+use standstill_kernel_ir::{AtomicOperation, OperationMark, Order, Scope, ShuffleMode, VoteMode};
 
 use crate::extent::Extent;
 use crate::types::{Scalar, Ty};
@@ -117,6 +117,10 @@ pub(crate) enum Kind {
     Assign(Location, Box<Expression>),
     Update(Binary, Location, Box<Expression>),
     Call(usize, Vec<Expression>),
+    /// The helper of this index, as an argument.
+    Helper(usize),
+    /// A call of the helper that a parameter stands for.
+    CallParameter(LocalId, Vec<Expression>),
     Atomic(Box<Atomic>),
     /// Whether a `compare_exchange` has exchanged.
     Exchanged(LocalId),
@@ -128,10 +132,13 @@ pub(crate) enum Kind {
     Shuffle(ShuffleMode, Box<Expression>, Box<Expression>),
     Vote(VoteMode, Box<Expression>),
     WarpReduce(AtomicOperation, Box<Expression>),
+    WarpMatch(Box<Expression>),
     LifeMark {
         freed: bool,
         place: Location,
     },
+    /// An operation of a shared structure begins or ends: the structure, and numbers of 64 bits.
+    OperationMark(OperationMark, Option<Location>, Vec<Expression>),
     /// The launch ends with this reason.
     Stop,
     /// What follows from an error.

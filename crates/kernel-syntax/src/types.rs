@@ -117,6 +117,8 @@ pub enum Ty {
     Atomic(Scalar),
     /// What `compare_exchange` gives: `Ok` or `Err` of what memory held.
     Exchange(Scalar),
+    /// `fn(u32, u32) -> u32`: a helper that takes numbers and gives one, and so can touch no memory.
+    Function(Vec<Scalar>, Scalar),
     /// `Space`
     Space,
 }
@@ -161,6 +163,10 @@ impl fmt::Display for Ty {
             Ty::Reference(to, m) => write!(f, "&{}{to}", mutable(m)),
             Ty::Atomic(scalar) => write!(f, "Atomic<{}>", scalar.name()),
             Ty::Exchange(scalar) => write!(f, "Result<{0}, {0}>", scalar.name()),
+            Ty::Function(parameters, result) => {
+                let names: Vec<&str> = parameters.iter().map(|scalar| scalar.name()).collect();
+                write!(f, "fn({}) -> {}", names.join(", "), result.name())
+            }
             Ty::Space => f.write_str("Space"),
         }
     }

@@ -6,8 +6,19 @@ use syn::spanned::Spanned;
 #[derive(Debug, Clone, Default)]
 pub struct Unit {
     pub(crate) functions: Vec<(Role, syn::ItemFn)>,
+    /// Where functions stand that came from elsewhere: files, with the line that line 1 stands for, and the first function.
+    pub(crate) elsewhere: Vec<Elsewhere>,
     pub(crate) constants: Vec<syn::ItemConst>,
     pub(crate) problems: Vec<crate::Problem>,
+}
+
+/// Helpers of another file.
+#[derive(Debug, Clone)]
+pub(crate) struct Elsewhere {
+    /// The functions from this one on.
+    pub(crate) first: usize,
+    pub(crate) file: String,
+    pub(crate) first_line: u32,
 }
 
 /// What a function is for.
@@ -48,6 +59,27 @@ impl Unit {
             }
         }
         unit
+    }
+
+    /// Adds the helpers and constants of another module, which stands in a file with its line 1 on a line of it.
+    #[must_use]
+    pub fn with(mut self, module: &syn::ItemMod, file: &str, first_line: u32) -> Unit {
+        let other = Unit::of_module(module);
+        let first = self.functions.len();
+        self.elsewhere.push(Elsewhere { first, file: file.to_owned(), first_line });
+        for (_, function) in other.functions.into_iter().filter(|(role, _)| *role == Role::Device) {
+            let name = &function.sig.ident;
+            if let Some((_, own)) = self.functions.iter().find(|(_, known)| known.sig.ident == *name) {
+                let message = format!(
+                    "`{name}` is a helper of another module that is brought in, too; give it another name"
+                );
+                self.problems.push(crate::Problem::new(crate::Extent::at(own.sig.ident.span()), message));
+            }
+            self.functions.push((Role::Device, function));
+        }
+        // Own constants come last, and hide those of the same name.
+        self.constants.splice(0..0, other.constants);
+        self
     }
 
     fn problem(&mut self, span: proc_macro2::Span, message: &str) {

@@ -73,6 +73,7 @@ fn what_is_not_part_of_kernels_says_what_is() {
     check("break;", &[(1, 1, "there is no such loop")]);
     check("let y = a.iter();", &[(1, 9, "kernels have no iterators")]);
     check("return n;", &[(1, 8, "expected `()`, found `u32`")]);
+    check("space.mark_begins(heap_push, &c[0]);", &[(1, 1, "there are registers, counters, stacks")]);
     check("let y = n.cbrt();", &[(1, 9, "kernels do not know `cbrt`")]);
 }
 
@@ -108,6 +109,13 @@ fn headers_are_checked() {
             "#[kernels] mod m { #[device] fn f(n: u32) -> u32 { f(n) } #[kernel] fn k(space: Space) { f(1); } }",
             "cannot call themselves",
         ),
+        (
+            "#[kernels] mod m { #[device] fn f(g: fn(u32) -> u32) -> u32 { g(1) } #[device] fn h(a: f32) -> f32 { a }
+             #[kernel] fn k(space: Space) { f(h); } }",
+            "expected `fn(u32) -> u32`, found `fn(f32) -> f32`",
+        ),
+        ("#[kernel] fn k(space: Space, f: fn(u32) -> u32) {}", "a kernel cannot take `fn(u32) -> u32`"),
+        ("#[kernels] mod m { #[device] fn f(g: fn(&[u32]) -> u32) {} }", "takes numbers and gives one"),
     ] {
         assert!(problems(source).contains(part), "{source}: {}", problems(source));
     }

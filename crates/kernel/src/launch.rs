@@ -19,8 +19,12 @@ pub struct Source {
     first_line: u32,
     text: &'static str,
     module: bool,
+    with: &'static [Helpers],
     built: OnceLock<Result<Built, String>>,
 }
+
+/// Helpers of another module: its file, the line of the file that its first one is, and its text.
+pub type Helpers = (&'static str, u32, &'static str);
 
 /// What is made of a source once.
 #[derive(Debug)]
@@ -33,7 +37,14 @@ struct Built {
 impl Source {
     /// A source that the attribute has checked.
     pub const fn new(file: &'static str, first_line: u32, text: &'static str, module: bool) -> Source {
-        Source { file, first_line, text, module, built: OnceLock::new() }
+        Source { file, first_line, text, module, with: &[], built: OnceLock::new() }
+    }
+
+    /// With helpers of other modules.
+    #[must_use]
+    pub const fn with(mut self, with: &'static [Helpers]) -> Source {
+        self.with = with;
+        self
     }
 
     pub(crate) fn program(&self) -> Result<&Arc<Program>, String> {
@@ -50,7 +61,11 @@ impl Source {
         } else {
             syn::parse_str::<syn::ItemFn>(self.text).map(Unit::of_kernel)
         };
-        let unit = unit.map_err(|error| error.to_string())?;
+        let mut unit = unit.map_err(|error| error.to_string())?;
+        for &(file, first_line, text) in self.with {
+            let module = syn::parse_str::<syn::ItemMod>(text).map_err(|error| error.to_string())?;
+            unit = unit.with(&module, file, first_line);
+        }
         let lowered = lower(&unit, self.file, self.first_line).map_err(|problems| {
             let messages = problems.into_iter().map(|problem| problem.message);
             messages.collect::<Vec<_>>().join("; ")

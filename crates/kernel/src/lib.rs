@@ -48,4 +48,6 @@ pub use explore::Explored;
 pub use launch::Launched;
 pub use shape::{Grid, Tile, cells, tiles};
 pub use space::{Atomic, Order, Scope, Space};
+#[doc(hidden)]
+pub use standstill_kernel_macros::kernels_with;
 pub use standstill_kernel_macros::{device, kernel, kernels};

@@ -112,7 +112,7 @@ fn finish(mut running: Running, program: &Program) -> Result<Vec<Finding>, Launc
 /// An access that lies outside of its slice or array.
 fn out_of_bounds(fault: &Fault, program: &Program) -> Option<Finding> {
     let place = &fault.place;
-    let what = match (&fault.kind, program.stop(place.line, place.column)) {
+    let what = match (&fault.kind, program.stop(&place.file, place.line, place.column)) {
         (FaultKind::Trap, Some(Stop::Index(name))) => {
             format!("the index is not below the length of `{name}`")
         }
@@ -134,7 +134,7 @@ fn out_of_bounds(fault: &Fault, program: &Program) -> Option<Finding> {
 
 fn stopped(fault: &Fault, program: &Program) -> Stopped {
     let place = &fault.place;
-    let reason = match (&fault.kind, program.stop(place.line, place.column)) {
+    let reason = match (&fault.kind, program.stop(&place.file, place.line, place.column)) {
         (FaultKind::Trap, Some(Stop::Division)) => "division by zero".to_owned(),
         (FaultKind::Trap, Some(Stop::Overflow)) => "the quotient is beyond the type's range".to_owned(),
         (FaultKind::Trap, _) => "an assertion does not hold, or the kernel panicked".to_owned(),

@@ -28,7 +28,9 @@ use crate::Element;
 /// | `space.warp_sum(v)`, `warp_min`, `warp_max` | the sum, least, greatest of a warp's 32-bit values |
 /// | `space.warp_any(p)`, `warp_all(p)`, `warp_ballot(p)` | whether it holds for any, for all, and for which cells of the warp |
 /// | `space.shuffle(v, lane)`, `shuffle_up`, `shuffle_down`, `shuffle_xor` | the value of another cell of the warp |
+/// | `space.warp_match(v)` | the cells of the warp that have the same 32-bit value, as bits |
 /// | `space.mark_freed(&a[i])`, `space.mark_allocated(&a[i])` | tells the checker that an element of a pool is free or in use |
+/// | `space.mark_begins(stack_push, &a[i], v)`, `space.mark_ends(v)`, `space.mark_held(…)` | an operation of a shared structure begins, ends, or has been done before the launch; see `docs/explore.md` |
 #[derive(Debug, Clone, Copy)]
 pub struct Space {
     _private: (),

@@ -157,6 +157,12 @@ impl Checker<'_> {
             return self.associated(scalar, name, &it.args, extent);
         }
         let Some(name) = names.last() else { return self.wrong(at, "this is no function") };
+        if let Some(id) = path.path.get_ident().and_then(|name| self.find(&name.to_string()))
+            && let Ty::Function(parameters, result) = self.local_type(id)
+        {
+            let arguments = self.arguments(name, &it.args, parameters.into_iter().map(Ty::Scalar), extent);
+            return Expression { kind: Kind::CallParameter(id, arguments), ty: Ty::Scalar(result), extent };
+        }
         let Some(index) = self.signatures.iter().position(|s| s.name == *name) else {
             return self.wrong(
                 at,
@@ -174,19 +180,32 @@ impl Checker<'_> {
             );
             return self.wrong(at, message);
         }
-        if signature.parameters.len() != it.args.len() {
-            let (takes, given) = (signature.parameters.len(), it.args.len());
-            return self.wrong(extent, format!("`{name}` takes {takes} arguments, {given} are given"));
-        }
-        let mut arguments = Vec::new();
-        for (argument, parameter) in it.args.iter().zip(&signature.parameters) {
-            let value = self.expression(argument);
-            // An array borrowed whole is a slice.
-            self.expect(&parameter.ty, &value.ty.clone(), value.extent);
-            arguments.push(value);
-        }
+        let wanted = signature.parameters.iter().map(|parameter| parameter.ty.clone());
+        let arguments = self.arguments(name, &it.args, wanted, extent);
         let ty = signature.result.map_or(Ty::Unit, Ty::Scalar);
         Expression { kind: Kind::Call(index, arguments), ty, extent }
+    }
+
+    /// The arguments of a call; none after saying that their number is wrong.
+    fn arguments(
+        &mut self,
+        name: &str,
+        given: &syn::punctuated::Punctuated<syn::Expr, syn::Token![,]>,
+        wanted: impl ExactSizeIterator<Item = Ty>,
+        extent: Extent,
+    ) -> Vec<Expression> {
+        if wanted.len() != given.len() {
+            let (takes, given) = (wanted.len(), given.len());
+            self.problem(extent, format!("`{name}` takes {takes} arguments, {given} are given"));
+            return Vec::new();
+        }
+        let mut arguments = Vec::new();
+        for (argument, wanted) in given.iter().zip(wanted) {
+            let value = self.expression(argument);
+            self.expect(&wanted, &value.ty.clone(), value.extent);
+            arguments.push(value);
+        }
+        arguments
     }
 }
 

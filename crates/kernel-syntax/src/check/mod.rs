@@ -31,6 +31,7 @@ use signature::Signature;
 pub(crate) struct Checked {
     pub(crate) signatures: Vec<Signature>,
     pub(crate) bodies: Vec<Body>,
+    pub(crate) elsewhere: Vec<crate::unit::Elsewhere>,
 }
 
 /// Checks a unit.
@@ -66,7 +67,11 @@ pub(crate) fn check(unit: &Unit) -> Result<Checked, Vec<Problem>> {
         bodies.push(checker.function(function, signature));
         problems.append(&mut checker.problems);
     }
-    if problems.is_empty() { Ok(Checked { signatures, bodies }) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(Checked { signatures, bodies, elsewhere: unit.elsewhere.clone() })
+    } else {
+        Err(problems)
+    }
 }
 
 /// Something that must hold of a type once it is known.

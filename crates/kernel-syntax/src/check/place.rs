@@ -154,6 +154,9 @@ impl Checker<'_> {
         {
             return constant;
         }
+        if let Some(helper) = self.helper(expression, extent) {
+            return helper;
+        }
         let Some(Found { location, ty, .. }) = self.place(expression) else {
             return Expression { kind: Kind::Wrong, ty: Ty::Wrong, extent };
         };
@@ -168,6 +171,18 @@ impl Checker<'_> {
             }
             _ => Expression { kind: Kind::Read(location), ty, extent },
         }
+    }
+
+    /// A helper as an argument.
+    fn helper(&self, expression: &syn::Expr, extent: Extent) -> Option<Expression> {
+        let syn::Expr::Path(path) = expression else { return None };
+        let name = path.path.get_ident()?.to_string();
+        if self.find(&name).is_some() {
+            return None;
+        }
+        let index = self.signatures.iter().position(|signature| signature.name == name)?;
+        let ty = self.signatures.get(index)?.function()?;
+        Some(Expression { kind: Kind::Helper(index), ty, extent })
     }
 
     /// `&place`, `&mut place`, `&place[i..j]`

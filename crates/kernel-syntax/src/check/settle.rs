@@ -41,6 +41,7 @@ fn expression(it: &mut Expression, types: &Inference) {
         | Kind::Sync
         | Kind::WarpSync
         | Kind::Fence(..)
+        | Kind::Helper(_)
         | Kind::Stop
         | Kind::Wrong => {}
         Kind::Read(place) | Kind::Length(place) | Kind::LifeMark { place, .. } => {
@@ -59,7 +60,8 @@ fn expression(it: &mut Expression, types: &Inference) {
         | Kind::Break(_, Some(inner))
         | Kind::Return(Some(inner))
         | Kind::Vote(_, inner)
-        | Kind::WarpReduce(_, inner) => one(inner),
+        | Kind::WarpReduce(_, inner)
+        | Kind::WarpMatch(inner) => one(inner),
         Kind::Binary(_, left, right)
         | Kind::Compare(_, left, right)
         | Kind::Lazy { left, right, .. }
@@ -67,7 +69,13 @@ fn expression(it: &mut Expression, types: &Inference) {
             one(left);
             one(right);
         }
-        Kind::Function(_, arguments) | Kind::Call(_, arguments) => arguments.iter_mut().for_each(one),
+        Kind::Function(_, arguments) | Kind::Call(_, arguments) | Kind::CallParameter(_, arguments) => {
+            arguments.iter_mut().for_each(one);
+        }
+        Kind::OperationMark(_, place, values) => {
+            place.iter_mut().flat_map(|place| &mut place.indices).for_each(&mut one);
+            values.iter_mut().for_each(one);
+        }
         Kind::Block(inner) => block(inner, types),
         Kind::If { condition, then, otherwise } => {
             one(condition);

@@ -96,6 +96,14 @@ pub(crate) fn signature(
     Signature { name: header.ident.to_string(), role, parameters, result }
 }
 
+impl Signature {
+    /// Its type, where it can be handed to another helper.
+    pub(crate) fn function(&self) -> Option<Ty> {
+        let parameters = self.parameters.iter().map(|p| p.ty.scalar()).collect::<Option<_>>()?;
+        (self.role == Role::Device).then_some(Ty::Function(parameters, self.result?))
+    }
+}
+
 fn parameter(input: &syn::FnArg, role: Role, constants: &Constants) -> Result<Parameter, Problem> {
     let syn::FnArg::Typed(typed) = input else {
         return Err(Problem::new(Extent::of(input), "a kernel is no method; name the parameter"));
@@ -108,6 +116,7 @@ fn parameter(input: &syn::FnArg, role: Role, constants: &Constants) -> Result<Pa
         (Ty::Space | Ty::Scalar(_), _) => true,
         (Ty::Slice(element, _), _) => matches!(element.innermost(), Ty::Scalar(_) | Ty::Atomic(_)),
         (Ty::Reference(to, _), Role::Device) => matches!(**to, Ty::Scalar(_) | Ty::Atomic(_)),
+        (Ty::Function(..), Role::Device) => true,
         _ => false,
     };
     if !fits {
@@ -138,7 +147,27 @@ pub(crate) fn read(ty: &syn::Type, constants: &Constants) -> Result<Ty, Problem>
                 },
             })
         }
+        syn::Type::BareFn(function) => function_type(function, constants),
         other => Err(Problem::new(Extent::of(other), format!("this type is not for kernels; {FORMS}"))),
+    }
+}
+
+/// `fn(u32, u32) -> u32`
+fn function_type(function: &syn::TypeBareFn, constants: &Constants) -> Result<Ty, Problem> {
+    let number = |ty: &syn::Type| match read(ty, constants)? {
+        Ty::Scalar(scalar) => Ok(scalar),
+        other => Err(Problem::new(
+            Extent::of(ty),
+            format!("a function that is handed on takes numbers and gives one, not `{other}`"),
+        )),
+    };
+    let parameters = function.inputs.iter().map(|input| number(&input.ty)).collect::<Result<_, _>>()?;
+    match &function.output {
+        syn::ReturnType::Type(_, ty) => Ok(Ty::Function(parameters, number(ty)?)),
+        syn::ReturnType::Default => Err(Problem::new(
+            Extent::of(function),
+            "a function that is handed on gives a number, as in `fn(u32) -> u32`",
+        )),
     }
 }
 

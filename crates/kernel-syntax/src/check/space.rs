@@ -1,10 +1,12 @@
 //! What a `Space` tells, and what all cells of a tile do together.
 
-use standstill_kernel_ir::{AtomicOperation, Scope, ShuffleMode, VoteMode};
+use standstill_kernel_ir::{
+    AtomicOperation, OperationMark, Scope, ShuffleMode, StructureOperation, VoteMode,
+};
 
-use super::Checker;
 use super::method::{order_of, scope_of};
 use super::place::Found;
+use super::{Checker, Obligation};
 use crate::extent::Extent;
 use crate::tree::{Expression, Field, Kind};
 use crate::types::{Scalar, Ty};
@@ -123,6 +125,17 @@ impl Checker<'_> {
                 let ty = v.ty.clone();
                 (Kind::WarpReduce(operation, v), ty)
             }),
+            ("warp_match", 1) => value(self, 0, None).map(|v| {
+                self.thirty_two_bits(&v);
+                (Kind::WarpMatch(v), U32)
+            }),
+            ("mark_begins" | "mark_held", 2..=4) => {
+                return self.operation_begins(name == "mark_held", it, extent);
+            }
+            ("mark_ends", 1) => {
+                let results = self.mark_values(it.args.iter());
+                unit(Kind::OperationMark(OperationMark::Ends, None, results))
+            }
             ("shuffle" | "shuffle_up" | "shuffle_down" | "shuffle_xor", 2) => {
                 let mode = match name {
                     "shuffle" => ShuffleMode::Idx,
@@ -167,11 +180,48 @@ impl Checker<'_> {
                 format!(
                     "`space` has no `{name}` with {} arguments; it has `sync()`, `in_bounds_x()`, `tile_array()`, \
                      `fence(order, scope)`, `warp_sync()`, `warp_any(p)`, `warp_all(p)`, `warp_ballot(p)`, \
-                     `warp_sum(v)`, `warp_min(v)`, `warp_max(v)` and `shuffle(v, lane)` with its `_up`, `_down`, `_xor`",
+                     `warp_sum(v)`, `warp_min(v)`, `warp_max(v)`, `warp_match(v)` and `shuffle(v, lane)` with its `_up`, `_down`, `_xor`",
                     it.args.len()
                 ),
             ),
         }
+    }
+
+    /// `space.mark_begins(stack_push, &head[0], value)`
+    fn operation_begins(&mut self, held: bool, it: &syn::ExprMethodCall, extent: Extent) -> Expression {
+        let mut arguments = it.args.iter();
+        let operation = match arguments.next() {
+            Some(syn::Expr::Path(path)) => {
+                path.path.get_ident().and_then(|name| StructureOperation::named(&name.to_string()))
+            }
+            _ => None,
+        };
+        let structure = match arguments.next() {
+            Some(syn::Expr::Reference(reference)) => self.place(&reference.expr).map(|found| found.location),
+            _ => None,
+        };
+        let (Some(operation), Some(structure)) = (operation, structure) else {
+            return self.wrong(
+                extent,
+                "write the operation and the structure that it is about, as in `space.mark_begins(stack_push, \
+                 &heads[0], value)`; there are registers, counters, stacks, queues, sets and maps",
+            );
+        };
+        let mark = if held { OperationMark::Held(operation) } else { OperationMark::Begins(operation) };
+        let values = self.mark_values(arguments);
+        Expression { kind: Kind::OperationMark(mark, Some(structure), values), ty: Ty::Unit, extent }
+    }
+
+    /// Integers as the 64 bits that marks carry.
+    fn mark_values<'a>(&mut self, values: impl Iterator<Item = &'a syn::Expr>) -> Vec<Expression> {
+        let mut wide = Vec::new();
+        for value in values {
+            let value = self.expression(value);
+            self.oblige(Obligation::Bits(value.ty.clone()), value.extent);
+            let extent = value.extent;
+            wide.push(Expression { kind: Kind::Cast(Box::new(value)), ty: Ty::Scalar(Scalar::I64), extent });
+        }
+        wide
     }
 
     /// Says so where a value that goes through a warp is not of 32 bits.

@@ -2,7 +2,7 @@
 
 use standstill_kernel_ir::{
     Access, ArithmeticFlags, AtomicOperation, BarrierKind, Comparison, FenceKind, Op, Operand, Operation,
-    Order, Register, Scope, ShuffleMode, Type,
+    OperationMark, Order, Register, Scope, ShuffleMode, Type,
 };
 
 use super::arithmetic::arithmetic;
@@ -55,6 +55,32 @@ impl Lowering<'_> {
                 let value = self.expression(value);
                 self.mark(it.extent);
                 self.reduce(*operation, scalar, value)
+            }
+            Kind::WarpMatch(value) => {
+                let ty = value.ty.scalar().unwrap_or(Scalar::U32).register();
+                let value = self.expression(value);
+                let value = self.in_register(ty, value);
+                let result = self.builder.register(Type::U32);
+                self.mark(it.extent);
+                self.push(Op::Match { all: false }, &[result], &[value.into(), ALL]);
+                result.into()
+            }
+            Kind::OperationMark(mark, structure, values) => {
+                let mut sources = Vec::new();
+                if let Some(place) = structure
+                    && let Spot::Memory(address, _) = self.spot(place)
+                {
+                    sources.push(self.pointer(address).into());
+                }
+                for value in values {
+                    sources.push(self.expression(value));
+                }
+                if *mark != OperationMark::Ends {
+                    sources.resize(3, Operand::Immediate(0));
+                }
+                self.mark(it.extent);
+                self.push(Op::OperationMark(*mark), &[], &sources);
+                Operand::Absent
             }
             Kind::LifeMark { freed, place } => {
                 let bytes = match self.element_type(place) {

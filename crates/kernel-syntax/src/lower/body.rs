@@ -36,6 +36,8 @@ pub(super) enum Binding {
     },
     /// A reference to memory.
     Address(Register, Space),
+    /// A helper that is called through a parameter.
+    Helper(usize),
     /// The result of a `compare_exchange`.
     Exchange {
         done: Register,
@@ -70,6 +72,8 @@ pub(super) struct Lowering<'a> {
     pub(super) frames: Vec<Frame<'a>>,
     inlined_at: LocationId,
     first_line: u32,
+    /// The numbers of the files of what came from elsewhere.
+    files: &'a [u32],
     here: Option<(Place, LocationId)>,
     instructions: usize,
     /// The position of the extent of the space in x.
@@ -89,7 +93,13 @@ pub(super) struct Made {
 }
 
 /// Lowers one kernel.
-pub(super) fn kernel(checked: &Checked, index: usize, id: FunctionId, first_line: u32) -> Made {
+pub(super) fn kernel(
+    checked: &Checked,
+    index: usize,
+    id: FunctionId,
+    first_line: u32,
+    files: &[u32],
+) -> Made {
     let mut builder = FunctionBuilder::new();
     let entry = builder.block();
     let empty = FunctionBuilder::new().finish();
@@ -109,6 +119,7 @@ pub(super) fn kernel(checked: &Checked, index: usize, id: FunctionId, first_line
         frames: Vec::new(),
         inlined_at: LocationId(0),
         first_line,
+        files,
         here: None,
         instructions: 0,
         first_extent: 0,
@@ -215,12 +226,14 @@ impl<'a> Lowering<'a> {
 
     /// What follows stands at this piece of source.
     pub(super) fn at(&mut self, extent: Extent) -> Place {
+        let (file, first_line) = self.source();
         let mut place = extent.place();
-        place.line = place.line.saturating_add(self.first_line).saturating_sub(1);
-        place.end_line = place.end_line.saturating_add(self.first_line).saturating_sub(1);
+        place.file = file;
+        place.line = place.line.saturating_add(first_line).saturating_sub(1);
+        place.end_line = place.end_line.saturating_add(first_line).saturating_sub(1);
         if self.here != Some((place, self.inlined_at)) {
             self.builder.at(IrLocation {
-                file: FileId(1),
+                file: FileId(file),
                 line: place.line,
                 column: place.column,
                 inlined_at: self.inlined_at,
@@ -228,6 +241,14 @@ impl<'a> Lowering<'a> {
             self.here = Some((place, self.inlined_at));
         }
         place
+    }
+
+    /// The file that the function stands in, and what its line 1 is there.
+    fn source(&self) -> (u32, u32) {
+        let function = self.frames.last().map_or(0, |frame| frame.function);
+        let elsewhere = self.checked.elsewhere.iter().zip(self.files).rev();
+        let from = elsewhere.into_iter().find(|(source, _)| source.first <= function);
+        from.map_or((1, self.first_line), |(source, file)| (*file, source.first_line))
     }
 
     /// [`Lowering::at`] for what findings can point at.

@@ -101,6 +101,15 @@ impl Lowering<'_> {
                 let bindings = arguments.iter().map(|argument| self.argument(argument)).collect();
                 self.call(*index, bindings, it.extent)
             }
+            Kind::CallParameter(id, arguments) => {
+                let bindings = arguments.iter().map(|argument| self.argument(argument)).collect();
+                match self.binding(*id) {
+                    Binding::Helper(index) => self.call(index, bindings, it.extent),
+                    _ => Operand::Absent,
+                }
+            }
+            // It is taken by its parameter; see `argument`.
+            Kind::Helper(_) => Operand::Absent,
             Kind::Stop => {
                 self.stop(it.extent, Stop::Panic);
                 Operand::Absent
@@ -120,6 +129,8 @@ impl Lowering<'_> {
             | Kind::Shuffle(..)
             | Kind::Vote(..)
             | Kind::WarpReduce(..)
+            | Kind::WarpMatch(_)
+            | Kind::OperationMark(..)
             | Kind::LifeMark { .. } => self.together(it),
         }
     }
@@ -181,7 +192,7 @@ impl Lowering<'_> {
 
     pub(super) fn let_value(&mut self, id: LocalId, value: &Expression) {
         match &value.ty {
-            Ty::Slice(..) | Ty::Reference(..) | Ty::Space => {
+            Ty::Slice(..) | Ty::Reference(..) | Ty::Space | Ty::Function(..) => {
                 let binding = self.argument(value);
                 self.bind(id, binding);
             }
@@ -191,7 +202,12 @@ impl Lowering<'_> {
                 let keeps = self.is_mutable(id)
                     || matches!(
                         value.kind,
-                        Kind::Read(_) | Kind::If { .. } | Kind::Block(_) | Kind::Loop(_) | Kind::Call(..)
+                        Kind::Read(_)
+                            | Kind::If { .. }
+                            | Kind::Block(_)
+                            | Kind::Loop(_)
+                            | Kind::Call(..)
+                            | Kind::CallParameter(..)
                     );
                 let binding = if keeps {
                     Binding::Register(self.fresh(scalar.register(), operand))
@@ -208,6 +224,8 @@ impl Lowering<'_> {
     fn argument(&mut self, argument: &Expression) -> Binding {
         match (&argument.kind, &argument.ty) {
             (Kind::Borrow(location, range), ty) => self.borrowed(location, range.as_deref(), ty),
+            (Kind::Helper(index), _) => Binding::Helper(*index),
+            (Kind::Read(location), Ty::Function(..)) => self.binding(location.base),
             (_, Ty::Scalar(scalar)) => {
                 let value = self.expression(argument);
                 // A copy: the helper may change its own.

@@ -60,7 +60,7 @@ impl Lowering<'_> {
                 Binding::Slice { pointer, space, .. } => {
                     Spot::Memory(Operand::Address { base: pointer, offset: 0 }, space)
                 }
-                Binding::Exchange { .. } | Binding::None => Spot::None,
+                Binding::Exchange { .. } | Binding::Helper(_) | Binding::None => Spot::None,
             };
         }
         let (base, mut length, space) = match binding {

@@ -80,27 +80,40 @@ impl Program {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
 
-    /// The piece of source that begins at a line and column: of several, the longest.
-    pub fn place(&self, line: u32, column: u32) -> Option<Place> {
-        let from = self.places.partition_point(|place| (place.line, place.column) < (line, column));
-        let here = self.places.iter().skip(from).take_while(|p| (p.line, p.column) == (line, column));
-        here.last().copied()
+    /// The piece of source that begins at a line and column of a file: of several, the longest.
+    pub fn place(&self, file: &str, line: u32, column: u32) -> Option<Place> {
+        let start = (self.file(file), line, column);
+        let from = self.places.partition_point(|place| start_of(place) < start);
+        self.places.iter().skip(from).take_while(|place| start_of(place) == start).last().copied()
+    }
+
+    /// The number of a file.
+    fn file(&self, name: &str) -> u32 {
+        self.module.files.iter().zip(0..).find(|(known, _)| *known == name).map_or(0, |(_, number)| number)
     }
 
     /// Whether threads return behind the condition that begins here.
-    pub fn returns_early(&self, line: u32, column: u32) -> bool {
-        self.early_returns.iter().any(|place| (place.line, place.column) == (line, column))
+    pub fn returns_early(&self, file: &str, line: u32, column: u32) -> bool {
+        let start = (self.file(file), line, column);
+        self.early_returns.iter().any(|place| start_of(place) == start)
     }
 
     /// Whether what begins here decides how often a loop runs.
-    pub fn loops_at(&self, line: u32, column: u32) -> bool {
-        self.loops.iter().any(|place| (place.line, place.column) == (line, column))
+    pub fn loops_at(&self, file: &str, line: u32, column: u32) -> bool {
+        let start = (self.file(file), line, column);
+        self.loops.iter().any(|place| start_of(place) == start)
     }
 
-    /// Why threads stop the launch at a line and column.
-    pub fn stop(&self, line: u32, column: u32) -> Option<&Stop> {
-        self.stops.iter().find(|(p, _)| (p.line, p.column) == (line, column)).map(|(_, stop)| stop)
+    /// Why threads stop the launch at a line and column of a file.
+    pub fn stop(&self, file: &str, line: u32, column: u32) -> Option<&Stop> {
+        let start = (self.file(file), line, column);
+        self.stops.iter().find(|(place, _)| start_of(place) == start).map(|(_, stop)| stop)
     }
+}
+
+/// Where a piece of source begins.
+fn start_of(place: &Place) -> (u32, u32, u32) {
+    (place.file, place.line, place.column)
 }
 
 impl IrProgram for Program {
@@ -118,6 +131,13 @@ pub(crate) fn lower(checked: &Checked, file: &str, first_line: u32) -> Result<Lo
     let mut program = Program::default();
     // The first entry is «no file».
     program.module.files.extend([String::new(), file.to_owned()]);
+    let mut files = Vec::new();
+    for source in &checked.elsewhere {
+        if program.file(&source.file) == 0 {
+            program.module.files.push(source.file.clone());
+        }
+        files.push(program.file(&source.file));
+    }
     program.module.target = "sm_80".to_owned();
     program.module.address_bits = 64;
     let (mut extents, mut problems) = (Vec::new(), Vec::new());
@@ -126,7 +146,7 @@ pub(crate) fn lower(checked: &Checked, file: &str, first_line: u32) -> Result<Lo
             continue;
         }
         let id = FunctionId(program.functions.len() as u32);
-        let mut made = body::kernel(checked, index, id, first_line);
+        let mut made = body::kernel(checked, index, id, first_line, &files);
         problems.append(&mut made.problems);
         extents.append(&mut made.extents);
         program.early_returns.append(&mut made.early_returns);
