@@ -7,7 +7,7 @@ use standstill_findings::Finding;
 use standstill_kernel_ir::launch::Device as Model;
 
 use crate::cuda::Card;
-use crate::software::Software;
+use crate::software::{Schedule, Software};
 use crate::{Buffer, BufferError, DeviceError, Element};
 
 /// The card that the software GPU is.
@@ -43,7 +43,12 @@ pub(crate) enum Backend {
 impl Device {
     /// The software GPU: it needs no card, watches every access, and decides hangs.
     pub fn software() -> Device {
-        let software = Software::new(Simulated::watched(MODEL, MEMORY));
+        Device::software_with(Schedule::Turns)
+    }
+
+    /// The software GPU with another order of what could run: what is right must be right in each.
+    pub fn software_with(schedule: Schedule) -> Device {
+        let software = Software::new(Simulated::watched(MODEL, MEMORY), schedule);
         Device { backend: Arc::new(Backend::Software(software)) }
     }
 

@@ -47,6 +47,7 @@ pub use error::{BufferError, DeviceError, LaunchError, Stopped};
 pub use explore::Explored;
 pub use launch::Launched;
 pub use shape::{Grid, Tile, cells, tiles};
+pub use software::Schedule;
 pub use space::{Atomic, Order, Scope, Space};
 #[doc(hidden)]
 pub use standstill_kernel_macros::kernels_with;

@@ -1,11 +1,12 @@
 //! The software GPU: it runs kernel IR as it is, and judges what it sees.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use standstill_device_sim::{
     Device as Simulated, Fault, FaultKind, Grid as Running, LaunchRequest, LoadError, Memory, Module,
-    Progress,
+    Progress, Schedule as Turns,
 };
 use standstill_findings::{Finding, Known, Outcome, PlatformRow, Rule, Severity, Span};
 use standstill_kernel_check::told;
@@ -18,17 +19,33 @@ use crate::{LaunchError, Stopped};
 /// Instructions of warps between two looks at how far the launch is; decides nothing.
 const BUDGET: u64 = 1 << 20;
 
+/// In which order the software GPU runs what could run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Schedule {
+    /// Warps take turns.
+    #[default]
+    Turns,
+    /// Warps, and parts of warps that went different ways, run in an order and in pieces that chance chooses. Loads may give older
+    /// values wherever the memory model lets them. The number is where chance starts; each launch draws anew.
+    Random(u64),
+    /// As at random, and one warp runs before all others until it loses that at an access that chance chooses.
+    Priorities(u64),
+}
+
 /// The software GPU with what is loaded onto it.
 #[derive(Debug)]
 pub(crate) struct Software {
     simulated: Arc<Simulated>,
+    schedule: Schedule,
+    /// Launches so far.
+    launches: AtomicU64,
     /// The kernels that are loaded, by the address of their source.
     modules: Mutex<HashMap<usize, Arc<Module>>>,
 }
 
 impl Software {
-    pub(crate) fn new(simulated: Arc<Simulated>) -> Software {
-        Software { simulated, modules: Mutex::default() }
+    pub(crate) fn new(simulated: Arc<Simulated>, schedule: Schedule) -> Software {
+        Software { simulated, schedule, launches: AtomicU64::new(0), modules: Mutex::default() }
     }
 
     pub(crate) fn memory(&self) -> &Memory {
@@ -57,6 +74,13 @@ impl Software {
         (request.grid, request.block) = (order.grid, order.block);
         request.parameters = parameters;
         request.races = true;
+        let launches = self.launches.fetch_add(1, Ordering::Relaxed);
+        (request.schedule, request.seed) = match self.schedule {
+            Schedule::Turns => (Turns::RoundRobin, 0),
+            Schedule::Random(seed) => (Turns::Random, seed.wrapping_add(launches)),
+            Schedule::Priorities(seed) => (Turns::Pct, seed.wrapping_add(launches)),
+        };
+        request.stale = self.schedule != Schedule::Turns;
         let running = self.simulated.launch(&module, request);
         let running =
             running.map_err(|error| refused(standstill_kernel_check::reader(&error.to_string())))?;
