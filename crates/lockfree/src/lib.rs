@@ -1,0 +1,50 @@
+//! Lock-free structures for kernels in Rust.
+//!
+//! A structure has two sides. Its *helpers* are `#[device]` functions that a module of kernels brings in:
+//!
+//! ```
+//! use standstill_kernel::{Device, kernels, tiles};
+//! use standstill_lockfree::Stack;
+//!
+//! #[kernels(with(standstill_lockfree::stack))]
+//! mod work {
+//!     use standstill_kernel::{Atomic, Space};
+//!
+//!     /// Each cell puts its number on the stack.
+//!     #[kernel]
+//!     pub fn push(space: Space, heads: &[Atomic<u64>], next: &[Atomic<u32>], values: &mut [u32]) {
+//!         assert!(stack_push(heads, next, values, space.x));
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let device = Device::software();
+//! let mut stack = Stack::new(&device, 64)?;
+//! work::push::launch(&device, tiles(2), 32, &stack.heads, &stack.next, &mut stack.values)?;
+//! assert_eq!(stack.contents()?.len(), 64);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Its *host side* owns the memory, and says of what is left behind a launch whether it is whole.
+//!
+//! | helpers | host side | progress | for |
+//! |---|---|---|---|
+//! | [`update`](mod@update) | | lock-free | any pure function of a number in memory; one attempt per warp and address where it is associative |
+//! | [`stack`](mod@stack) | [`Stack`] | lock-free | a pool of nodes, last in, first out; values with a capacity |
+//!
+//! *Lock-free*: whenever cells take steps, some operation ends, whoever is held up. None assumes that one block starts before
+//! another, or that any number of them runs at a time. What does not fit is the answer of an operation, never memory that is
+//! not its own.
+//!
+//! Belongs here: structures of kernels on atomics, and their host sides.
+//! Does not belong here: the language of kernels, running or checking them.
+
+// A module of kernels has nothing but text in it until it is launched.
+mod atomic_update;
+mod error;
+mod treiber;
+
+pub use atomic_update::update;
+pub use error::Error;
+pub use treiber::{Stack, stack};
