@@ -28,6 +28,12 @@ impl Contexts {
         if self.are_several() { self.number(ask_current()) } else { 0 }
     }
 
+    /// Whether there is one alone, so that its legacy default stream is the only one.
+    #[inline(always)]
+    pub fn are_surely_one(&self) -> bool {
+        self.several == Some(false)
+    }
+
     /// The number of the context that a stream is of.
     ///
     /// # Safety

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use standstill_trace::{Call, LaunchShape, Parameter};
 
 use crate::layout::Handle;
-use crate::memo::Memo;
+use crate::memo::{Library, Memo};
 use crate::real::driver_function;
 use crate::recorder::{State, Trace, with};
 
@@ -45,6 +45,7 @@ struct Known {
     parameters: Vec<Parameter>,
     /// Bytes of all parameters.
     bytes: usize,
+    library: Library,
     /// The launch before, with its number: most often the next one is the same.
     recent: Option<Box<(u32, LaunchShape)>>,
 }
@@ -96,8 +97,9 @@ pub unsafe fn meet(function: Handle) {
         kernels.next_kernel += 1;
         let (kernel, end) =
             (kernels.next_kernel, parameters.last().map_or(0, |last| last.offset + last.bytes));
+        let library = Library::of(&name);
         trace.note_at(0, Call::NameKernel { kernel, name, parameters: parameters.clone() });
-        let known = Known { number: kernel, parameters, bytes: end as usize, recent: None };
+        let known = Known { number: kernel, parameters, bytes: end as usize, library, recent: None };
         kernels.known.insert(function.addr(), known);
     });
 }
@@ -137,7 +139,7 @@ impl Kernels {
     pub fn describe(&self, function: Handle, memo: &mut Memo) {
         let Some(known) = self.known.get(&function.addr()) else { return };
         let sizes: Vec<u32> = known.parameters.iter().map(|parameter| parameter.bytes).collect();
-        memo.describe(function.addr(), known.number, &sizes);
+        memo.describe(function.addr(), known.number, &sizes, known.library);
     }
 
     /// The number of a launch, with its hash where it is known; `None` for a kernel that nobody has met.

@@ -16,7 +16,6 @@
 #![allow(unreachable_pub, reason = "exported functions are reached by name")]
 #![allow(clippy::too_many_arguments, reason = "the parameters are CUDA's own")]
 
-mod ahead;
 mod api;
 mod call_chain;
 mod contexts;

@@ -1,18 +1,20 @@
 //! Calls that are made again: found by a hash of where they stand and, for launches, of the kernel and its arguments.
 //!
-//! What is looked at lies in as few lines of the caches as possible, and at places that are known before the call: the
-//! parameters of a kernel by its handle, and the launch itself because programs go round in loops, so that behind one
-//! launch mostly comes the one that came behind it before.
+//! Between two launches a program does so much else that nothing of this library is left in the nearest caches, so what
+//! is looked at lies in as few lines of them as possible: one for the parameters of a kernel and one for a launch.
 
-use crate::ahead::ask_for_line;
+use standstill_trace::TensorLists;
+
 use crate::kernels::Asked;
-use crate::thread::Thread;
+use crate::memory::Spans;
 
-/// Kernels whose parameters are at hand.
-const KERNELS: usize = 256;
+/// Kernels whose parameters are at hand, and places that each of them can have: programs have few kernels that they
+/// launch all the time, and two that shared one place would never be at hand.
+const KERNELS: usize = 512;
+const PLACES: usize = 8;
 /// Launches that are known again, in sets.
 const SETS: usize = 8192;
-const WAYS: usize = 2;
+const WAYS: usize = 4;
 /// Parameters of a kernel that is at hand, at most.
 const PARAMETERS: usize = 22;
 /// Bytes of a parameter from which on several words are taken at a time.
@@ -25,6 +27,11 @@ pub struct Described {
     function: usize,
     kernel: u32,
     count: u16,
+    /// How many lists of tensors the first parameter has; 0 for another kernel.
+    lists: u8,
+    /// Whether the second parameter is what to do with each element, of which only addresses are of interest: the rest may
+    /// be what was never set.
+    functor: bool,
     sizes: [u16; PARAMETERS],
 }
 
@@ -35,13 +42,29 @@ struct Made {
     hash: u64,
     site: u32,
     launch: u32,
-    /// The set of what came next.
-    next: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 struct Set([Made; WAYS]);
+
+/// What is known of a kernel of PyTorch by its name.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Library {
+    /// The first parameter is lists of tensors.
+    lists: Option<TensorLists>,
+    /// The second parameter is a functor (`CUDALoops.cuh`).
+    functor: bool,
+}
+
+impl Library {
+    /// By its mangled name.
+    pub fn of(name: &str) -> Library {
+        const ELEMENTWISE: [&str; 2] =
+            ["2at6native29vectorized_elementwise_kernel", "2at6native27unrolled_elementwise_kernel"];
+        Library { lists: TensorLists::of(name), functor: ELEMENTWISE.iter().any(|part| name.contains(part)) }
+    }
+}
 
 /// What is at hand.
 #[derive(Debug)]
@@ -69,29 +92,23 @@ impl Memo {
         }
     }
 
-    /// Asks for what this thread's next call will look at.
-    #[inline(always)]
-    pub fn ask_ahead(memo: *const Memo, thread: &Thread) {
-        let sets = memo.cast::<Set>().wrapping_add(KERNELS);
-        ask_for_line(sets.wrapping_add(thread.next_launch.get() as usize % SETS).cast());
-    }
-
-    /// Asks for what a launch of this kernel will look at.
-    #[inline(always)]
-    pub fn ask_ahead_for_launch(memo: *const Memo, function: usize) {
-        ask_for_line(memo.cast::<Described>().wrapping_add(place(function)).cast());
-    }
-
     /// Takes a kernel with the sizes of its parameters.
-    pub fn describe(&mut self, function: usize, kernel: u32, sizes: &[u32]) {
-        let Some(to) = self.described.get_mut(place(function)) else { return };
-        let mut described = Described { function, kernel, count: 0, sizes: [0; PARAMETERS] };
+    pub fn describe(&mut self, function: usize, kernel: u32, sizes: &[u32], library: Library) {
+        let Library { lists, functor } = library;
+        let (lists, count) = (TensorLists::depth(lists), 0);
+        let mut described = Described { function, kernel, count, lists, functor, sizes: [0; PARAMETERS] };
         for size in sizes {
             let Some(place) = described.sizes.get_mut(described.count as usize) else { return };
             *place = *size as u16;
             described.count += 1;
         }
-        *to = described;
+        // Its own place or a free one; where there is none, the first is another one's from now on.
+        let can_have =
+            |at: &usize| self.described.get(*at).is_some_and(|known| [0, function].contains(&known.function));
+        let at = places(function).find(can_have).or(places(function).next());
+        if let Some(to) = at.and_then(|at| self.described.get_mut(at)) {
+            *to = described;
+        }
     }
 
     /// Handles may come to mean other kernels.
@@ -102,50 +119,48 @@ impl Memo {
     /// The sizes of a kernel's parameters, where they are at hand.
     #[inline(always)]
     pub fn described(&self, function: usize) -> Option<&Described> {
-        self.described.get(place(function)).filter(|known| known.function == function && function != 0)
+        let mut all = places(function).filter_map(|at| self.described.get(at));
+        all.find(|known| known.function == function).filter(|_| function != 0)
     }
 
     /// Where a launch with this hash, or another call with a hash of its own, is from this place: with its site and
     /// number when it was made before.
     #[inline(always)]
-    pub fn find(&mut self, hash: u64, from: u64, thread: &Thread) -> (Slot, Option<(u32, u32)>) {
+    pub fn find(&self, hash: u64, from: u64) -> (Slot, Option<(u32, u32)>) {
         // A hash of zero is that of nothing.
         let hash = mix(hash, from) | 1;
-        let set = (hash >> 32) as u32 % SETS as u32;
-        let slot = Slot { set, hash };
-        if thread.next_launch.get() != set
-            && let Some(Set([before, _])) = self.sets.get_mut(thread.last_launch.get() as usize)
-        {
-            before.next = set;
-        }
-        let found = self.sets.get(set as usize).map(|set| set.0);
-        let Some([first, second]) = found else { return (slot, None) };
-        thread.last_launch.set(set);
-        thread.next_launch.set(first.next);
-        let found = if first.hash == hash { Some(first) } else { Some(second).filter(|it| it.hash == hash) };
+        let slot = Slot { set: (hash >> 32) as u32 % SETS as u32, hash };
+        let set = self.sets.get(slot.set as usize);
+        let found = set.and_then(|set| set.0.iter().find(|made| made.hash == hash));
         (slot, found.map(|made| (made.site, made.launch)))
     }
 
     /// Keeps a launch.
     #[cold]
     pub fn keep(&mut self, slot: Slot, site: u32, launch: u32) {
-        if let Some(Set([first, second])) = self.sets.get_mut(slot.set as usize) {
-            *second = *first;
-            *first = Made { hash: slot.hash, site, launch, next: first.next };
+        if let Some(Set(made)) = self.sets.get_mut(slot.set as usize) {
+            // The oldest goes.
+            made.rotate_right(1);
+            made[0] = Made { hash: slot.hash, site, launch };
         }
     }
 }
 
-fn place(function: usize) -> usize {
-    (function >> 4 ^ function >> 12) % KERNELS
+/// The places that a kernel can have.
+#[inline(always)]
+fn places(function: usize) -> impl Iterator<Item = usize> {
+    let first = (function as u64).wrapping_mul(FACTOR) >> 40;
+    (0..PLACES).map(move |number| (first as usize + number) % KERNELS)
 }
 
-const _: () = assert!(size_of::<Described>() == size_of::<Set>());
+/// The golden ratio: products with it differ in their upper bits.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+const _: () = assert!(size_of::<Described>() == 64 && size_of::<Set>() == 64);
 
 /// Takes a word into a hash.
 #[inline(always)]
 fn mix(hash: u64, word: u64) -> u64 {
-    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let product = u128::from(hash ^ word).wrapping_mul(u128::from(FACTOR));
     product as u64 ^ (product >> 64) as u64 ^ FACTOR.rotate_left(17)
 }
@@ -156,7 +171,7 @@ impl Described {
     /// # Safety
     /// The driver has taken these parameters for this kernel.
     #[inline(always)]
-    pub unsafe fn hash(&self, asked: &Asked) -> Option<u64> {
+    pub unsafe fn hash(&self, asked: &Asked, spans: &Spans) -> Option<u64> {
         let [[x, y, z], [a, b, c]] = [asked.grid, asked.block].map(|shape| shape.map(u64::from));
         let [p, q, r] = asked.cluster.map(u64::from);
         let mut hash = mix(0, self.kernel.into());
@@ -175,14 +190,35 @@ impl Described {
                     return None;
                 }
                 hash = match size {
-                    8 => mix(hash, from.cast::<u64>().read_unaligned()),
+                    8 if !(self.functor && index == 1) => mix(hash, from.cast::<u64>().read_unaligned()),
                     4 => mix(hash, from.cast::<u32>().read_unaligned().into()),
-                    _ => hash_of(hash, std::slice::from_raw_parts(from, usize::from(*size))),
+                    size => {
+                        let bytes = std::slice::from_raw_parts(from, usize::from(*size));
+                        match TensorLists::with_depth(self.lists) {
+                            Some(lists) if index == 0 => hash_of_lists(hash, lists, bytes, asked.grid[0]),
+                            _ if self.functor && index == 1 => hash_of_addresses(hash, bytes, spans),
+                            _ => hash_of(hash, bytes),
+                        }
+                    }
                 };
             }
         }
         Some(hash)
     }
+}
+
+/// Takes what was set of lists of tensors into a hash.
+#[inline(never)]
+fn hash_of_lists(hash: u64, lists: TensorLists, bytes: &[u8], blocks: u32) -> u64 {
+    let Some(tensors) = lists.tensors(bytes, blocks) else { return hash_of(hash, bytes) };
+    lists.set(bytes, tensors).fold(hash, hash_of)
+}
+
+/// Takes what may be addresses into a hash.
+#[inline(never)]
+fn hash_of_addresses(hash: u64, bytes: &[u8], spans: &Spans) -> u64 {
+    let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+    words.filter(|word| spans.may_hold(*word)).fold(hash, mix)
 }
 
 /// Takes bytes into a hash.
@@ -212,7 +248,7 @@ mod tests {
     #[test]
     fn launches_are_told_apart_by_all_that_they_are() {
         let mut memo = Memo::new();
-        memo.describe(0x1000, 7, &[8, 4, 100]);
+        memo.describe(0x1000, 7, &[8, 4, 100], Library::default());
         let described = *memo.described(0x1000).unwrap();
         assert_eq!(described.kernel, 7);
         assert!(memo.described(0).is_none() && memo.described(0x5000).is_none());
@@ -232,33 +268,81 @@ mod tests {
                 extra: std::ptr::null(),
             };
             // SAFETY: as many parameters of these sizes.
-            unsafe { described.hash(&asked) }.unwrap()
+            unsafe { described.hash(&asked, &Spans::NONE) }.unwrap()
         };
         let first = hash(1, 2, 3, 4);
         assert_eq!(first, hash(1, 2, 3, 4));
         let others = [hash(2, 2, 3, 4), hash(1, 3, 3, 4), hash(1, 2, 4, 4), hash(1, 2, 3, 5)];
         assert!(others.into_iter().all(|other| other != first));
 
-        let thread = crate::thread::here();
-        let (slot, found) = memo.find(first, 5, thread);
+        let (slot, found) = memo.find(first, 5);
         assert_eq!(found, None);
         memo.keep(slot, 8, 9);
-        assert_eq!(memo.find(first, 5, thread).1, Some((8, 9)));
-        assert_eq!(memo.find(first, 6, thread).1, None);
+        assert_eq!(memo.find(first, 5).1, Some((8, 9)));
+        assert_eq!(memo.find(first, 6).1, None);
         memo.forget();
-        assert_eq!(memo.find(first, 5, thread).1, None);
+        assert_eq!(memo.find(first, 5).1, None);
     }
 
     #[test]
-    fn what_came_next_is_expected_next() {
+    fn of_what_was_never_set_nothing_counts() {
+        let functor = Library::of("_ZN2at6native29vectorized_elementwise_kernelILi4EN");
+        let lists = Library::of("_ZN2at6native25multi_tensor_apply_kernelINS0_18TensorListMetadataILi1EEEE");
+        let mut ranges = crate::memory::Ranges::default();
+        ranges.add(0x1000, 0x1000, standstill_trace::Memory::Device);
         let mut memo = Memo::new();
-        let thread = crate::thread::here();
-        let mut before = Vec::new();
-        for round in 0..9 {
-            let expects = thread.next_launch.get();
-            memo.find(round % 3, 1, thread);
-            before.push(expects == thread.last_launch.get());
+        memo.describe(1, 1, &[4, 16, 8], functor);
+        memo.describe(2, 2, &[3000], lists);
+        let hash = |function: usize, parameters: &[&[u8]]| {
+            let parameters: Vec<*const c_void> =
+                parameters.iter().map(|bytes| bytes.as_ptr().cast::<c_void>()).collect();
+            let asked = Asked {
+                function: std::ptr::without_provenance_mut(function),
+                grid: [2, 1, 1],
+                block: [32, 1, 1],
+                cluster: [1; 3],
+                dynamic_shared: 0,
+                cooperative: false,
+                parameters: parameters.as_ptr(),
+                extra: std::ptr::null(),
+            };
+            // SAFETY: as many parameters of these sizes.
+            unsafe { memo.described(function).unwrap().hash(&asked, &ranges.spans) }.unwrap()
+        };
+        let of_functor = |word: u64| {
+            let functor: Vec<u8> = [1.5_f64.to_bits(), word].iter().flat_map(|it| it.to_le_bytes()).collect();
+            hash(1, &[&[4, 0, 0, 0], &functor, &[0; 8]])
+        };
+        assert_eq!(of_functor(0x7fff_1234), of_functor(7));
+        assert_ne!(of_functor(0x1800), of_functor(7));
+        // One tensor in one list, for two blocks.
+        let of_lists = |tensor: u8, other: u8| {
+            let mut bytes = vec![other; 3000];
+            bytes[..8].fill(tensor);
+            bytes[880..888].fill(1);
+            bytes[1760..1762].fill(0);
+            hash(2, &[&bytes])
+        };
+        assert_eq!(of_lists(1, 2), of_lists(1, 3));
+        assert_ne!(of_lists(1, 2), of_lists(2, 2));
+    }
+
+    #[test]
+    fn kernels_are_at_hand_together() {
+        let mut memo = Memo::new();
+        // As many as a large program launches all the time, at addresses as allocators give them.
+        let functions: Vec<usize> = (0..200).map(|number| 0x5555_0000_1000 + number * 0x2_1040).collect();
+        for (function, kernel) in functions.iter().zip(1..) {
+            memo.describe(*function, kernel, &[8], Library::default());
         }
-        assert_eq!(before[4..], [true; 5]);
+        for (function, kernel) in functions.iter().zip(1..) {
+            assert_eq!(memo.described(*function).unwrap().kernel, kernel);
+        }
+        let taken = |memo: &Memo| memo.described.iter().filter(|known| known.function != 0).count();
+        memo.describe(functions[0], 1, &[8], Library::default());
+        assert_eq!(taken(&memo), 200);
+        // More than there is room for.
+        (0..2000).for_each(|number| memo.describe(0x1000 + number * 16, 9, &[8], Library::default()));
+        assert_eq!(memo.described(0x1000 + 1999 * 16).unwrap().kernel, 9);
     }
 }

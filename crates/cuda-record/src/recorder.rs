@@ -15,7 +15,6 @@ use standstill_trace::{
     put_copy, put_launch,
 };
 
-use crate::ahead::ask_for;
 use crate::call_chain::Chains;
 use crate::graphs::Graphs;
 use crate::kernels::Asked;
@@ -45,17 +44,12 @@ type Recorder = Lock<Option<State>>;
 #[repr(align(64))]
 struct AtHand {
     recorder: AtomicPtr<Recorder>,
-    /// Its memo, for those who only ask for memory ahead.
-    memo: AtomicPtr<Memo>,
     /// Captures of graphs that were begun and not ended.
     captures: AtomicUsize,
 }
 
-static AT_HAND: AtHand = AtHand {
-    recorder: AtomicPtr::new(std::ptr::null_mut()),
-    memo: AtomicPtr::new(std::ptr::null_mut()),
-    captures: AtomicUsize::new(0),
-};
+static AT_HAND: AtHand =
+    AtHand { recorder: AtomicPtr::new(std::ptr::null_mut()), captures: AtomicUsize::new(0) };
 
 /// Captures of graphs that were begun and not ended.
 #[inline(always)]
@@ -73,29 +67,6 @@ pub fn with(does: impl FnOnce(&mut State)) {
     // SAFETY: a recorder is never given back.
     let Some(recorder) = (unsafe { recorder.as_ref() }) else { return };
     recorder.with(does);
-}
-
-/// Asks for what [`with`] will need when the driver has done its work.
-#[inline(always)]
-pub fn ask_ahead(thread: &Thread) {
-    /// Bytes of what is needed most often, which comes first, and of the code that writes it.
-    const FRONT: usize = 640;
-    const CODE: usize = 1024;
-    ask_for(AT_HAND.recorder.load(Ordering::Relaxed), FRONT);
-    ask_for(Trace::note as *const u8, CODE);
-    Memo::ask_ahead(AT_HAND.memo.load(Ordering::Relaxed), thread);
-}
-
-/// Asks for what the launch of a kernel will need, which has code of its own.
-#[inline(always)]
-pub fn ask_ahead_for_launch(code: *const u8, function: Handle, thread: &Thread) {
-    const FRONT: usize = 640;
-    const CODE: usize = 1536;
-    ask_for(AT_HAND.recorder.load(Ordering::Relaxed), FRONT);
-    ask_for(code, CODE);
-    let memo = AT_HAND.memo.load(Ordering::Relaxed);
-    Memo::ask_ahead(memo, thread);
-    Memo::ask_ahead_for_launch(memo, function.addr());
 }
 
 #[cold]
@@ -130,8 +101,7 @@ impl State {
             return None;
         }
         let file = new_file(Path::new(&folder))?;
-        let mut memo = Memo::new();
-        AT_HAND.memo.store(&raw mut *memo, Ordering::Relaxed);
+        let memo = Memo::new();
         Some(State {
             trace: Trace::new(Writer::new(MappedFile::new(file)).ok()?, memo),
             numbers: Numbers::default(),
@@ -156,7 +126,7 @@ impl State {
         self.trace.copy(stream, copied, places);
     }
 
-    /// Puts a launch into a stream that was made before; false when it was not, or cannot be known again.
+    /// Puts a launch into a stream that was made before. If it was not, gives what is known of it.
     ///
     /// # Safety
     /// The driver has taken what is asked for.
@@ -167,40 +137,66 @@ impl State {
         asked: &Asked,
         stream: Handle,
         default: Default,
-    ) -> bool {
+    ) -> Again {
         let trace = &mut self.trace;
-        let Some(described) = trace.memo.described(asked.function.addr()) else { return false };
+        let Some(described) = trace.memo.described(asked.function.addr()) else { return Again::Unknown };
         // SAFETY: the caller's promise.
-        let Some(hash) = (unsafe { described.hash(asked) }) else { return false };
-        let Some(from) = trace.origin(thread) else { return false };
-        let (_, Some((site, launch))) = trace.memo.find(hash, from, thread) else { return false };
+        let Some(hash) = (unsafe { described.hash(asked, &self.memory.spans) }) else {
+            return Again::Unknown;
+        };
+        let Some(from) = trace.origin(thread) else { return Again::Unknown };
+        let (_, Some((site, launch))) = trace.memo.find(hash, from) else { return Again::New(hash, from) };
         self.trace.stands_at(site);
         let stream = self.numbers.stream(&mut self.trace, stream, default);
         self.trace.launch(Caller { thread: thread.current().0, site }, stream, launch);
-        true
+        Again::Done
     }
 
-    /// Puts a launch of a kernel into a stream that was met.
+    /// Puts a launch of a kernel into a stream that was met, with its hash and where it stands if they are known.
     ///
     /// # Safety
     /// The driver has taken what is asked for.
     #[cold]
-    pub unsafe fn launch(&mut self, thread: &Thread, asked: &Asked, stream: Handle, default: Default) {
-        let State { trace, kernels, .. } = self;
-        kernels.describe(asked.function, &mut trace.memo);
-        let described = trace.memo.described(asked.function.addr());
-        // SAFETY: the caller's promise.
-        let hash = described.and_then(|described| unsafe { described.hash(asked) });
+    pub unsafe fn launch(
+        &mut self,
+        thread: &Thread,
+        asked: &Asked,
+        stream: Handle,
+        default: Default,
+        known: Option<(u64, u64)>,
+    ) {
+        let State { trace, kernels, memory, .. } = self;
+        let known = known.or_else(|| {
+            kernels.describe(asked.function, &mut trace.memo);
+            let described = trace.memo.described(asked.function.addr())?;
+            // SAFETY: the caller's promise.
+            Some((unsafe { described.hash(asked, &memory.spans) }?, trace.origin(thread)?))
+        });
+        let hash = known.map(|(hash, _)| hash);
         // SAFETY: the caller's promise.
         let Some(launch) = (unsafe { kernels.launch(trace, asked, hash) }) else { return };
-        let site = trace.site_of(thread);
-        if let Some((hash, from)) = hash.zip(trace.origin(thread)) {
-            let (slot, _) = trace.memo.find(hash, from, thread);
-            trace.memo.keep(slot, site, launch);
-        }
+        let site = match known {
+            Some((hash, from)) => {
+                let site = trace.site_from(thread, from);
+                let (slot, _) = trace.memo.find(hash, from);
+                trace.memo.keep(slot, site, launch);
+                site
+            }
+            None => trace.site_of(thread),
+        };
         let stream = self.numbers.stream(trace, stream, default);
         trace.launch(Caller { thread: thread.current().0, site }, stream, launch);
     }
+}
+
+/// What came of a launch that may have been made before.
+pub enum Again {
+    /// It was, and is written down.
+    Done,
+    /// It was not: its hash, and what tells where it stands.
+    New(u64, u64),
+    /// The kernel was not met, or its arguments are given in another way.
+    Unknown,
 }
 
 /// A file of this process; one that has executed another program has several.
@@ -314,19 +310,24 @@ impl Trace {
     fn caller(&mut self, thread: &Thread) -> Caller {
         let site = match self.origin(thread) {
             None => self.site_of(thread),
-            Some(from) => match self.memo.find(0, from, thread) {
-                (_, Some((site, _))) => {
-                    self.stands_at(site);
-                    site
-                }
-                (slot, None) => {
-                    let site = self.site_of(thread);
-                    self.memo.keep(slot, site, 0);
-                    site
-                }
-            },
+            Some(from) => self.site_from(thread, from),
         };
         Caller { thread: thread.current().0, site }
+    }
+
+    /// The site of a thread that stands where this was given for ([`Trace::origin`]).
+    fn site_from(&mut self, thread: &Thread, from: u64) -> Site {
+        match self.memo.find(0, from) {
+            (_, Some((site, _))) => {
+                self.stands_at(site);
+                site
+            }
+            (slot, None) => {
+                let site = self.site_of(thread);
+                self.memo.keep(slot, site, 0);
+                site
+            }
+        }
     }
 
     /// Adds a call that another one has made necessary.

@@ -48,8 +48,8 @@ driver_function!(cuStreamGetFlags(stream: Handle, flags: *mut u32));
 pub struct Numbers {
     /// The stream that was asked for last.
     recent: (usize, u64),
-    streams: FxHashMap<usize, u64>,
     pub contexts: Contexts,
+    streams: FxHashMap<usize, u64>,
     /// The legacy default streams of contexts behind the first.
     legacy: FxHashMap<u32, u64>,
     /// The default streams of threads, by thread and context.
@@ -110,7 +110,11 @@ impl Numbers {
     /// The number of the stream that a call means.
     #[inline(always)]
     pub fn stream(&mut self, trace: &mut Trace, stream: Handle, default: Default) -> u64 {
-        if !stream.is_null() && stream.addr() == self.recent.0 {
+        if stream.is_null() {
+            if default == Default::Legacy && self.contexts.are_surely_one() {
+                return 0;
+            }
+        } else if stream.addr() == self.recent.0 {
             return self.recent.1;
         }
         self.stream_otherwise(trace, stream, default)

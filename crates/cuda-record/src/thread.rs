@@ -18,9 +18,6 @@ pub struct Thread {
     first: Cell<bool>,
     /// Where Python keeps its state of this thread; 0 where that is to be asked for.
     pub python: Cell<usize>,
-    /// Where its last launch is kept, and where what came next then.
-    pub last_launch: Cell<u32>,
-    pub next_launch: Cell<u32>,
 }
 
 impl Thread {
@@ -32,8 +29,6 @@ impl Thread {
             end_of_stack: Cell::new(0),
             first: Cell::new(false),
             python: Cell::new(0),
-            last_launch: Cell::new(0),
-            next_launch: Cell::new(0),
         }
     }
 }

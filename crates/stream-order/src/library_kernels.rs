@@ -1,6 +1,6 @@
 //! Kernels of libraries whose parameters are known by their names: what their arguments say for sure.
 
-use standstill_trace::{LaunchShape, Mode, Parameter};
+use standstill_trace::{LaunchShape, Mode, Parameter, TensorLists};
 
 use crate::arguments::{POINTER, word};
 
@@ -19,12 +19,8 @@ pub(crate) enum Library {
     /// pointer to where `n` random numbers go, and with the bytes from one to the next.
     Distribution,
     /// `multi_tensor_apply_kernel(TensorListMetadata<D> lists, …)`: D lists of as many tensors as blocks name.
-    Lists { depth: usize },
+    Lists(TensorLists),
 }
-
-/// Tensors that [`Library::Lists`] has room for, by its depth from 1, and blocks.
-const TENSORS: [u32; 5] = [110, 64, 48, 36, 30];
-const BLOCKS: u32 = 320;
 
 /// Memory that a kernel touches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,11 +47,7 @@ impl Library {
         if name.contains("43distribution_elementwise_grid_stride_kernel") && has_array(3) {
             return Some(Library::Distribution);
         }
-        let (_, lists) = name.split_once("25multi_tensor_apply_kernelI")?;
-        // The first template argument is the type of the first parameter.
-        let (before, depth) = lists.split_once("18TensorListMetadataILi")?;
-        let depth = depth.chars().next()?.to_digit(10)? as usize;
-        (before.len() < 8 && (1..=TENSORS.len()).contains(&depth)).then_some(Library::Lists { depth })
+        TensorLists::of(name).map(Library::Lists)
     }
 
     /// What a launch touches.
@@ -64,7 +56,7 @@ impl Library {
             Library::Elementwise => elementwise(shape, parameters, true),
             Library::Unrolled => elementwise(shape, parameters, false),
             Library::Distribution => distribution(shape, parameters).into_iter().collect(),
-            Library::Lists { depth } => lists(shape, depth).unwrap_or_default(),
+            Library::Lists(of) => lists(shape, of).unwrap_or_default(),
         }
     }
 }
@@ -92,22 +84,22 @@ fn distribution(shape: &LaunchShape, parameters: &[Parameter]) -> Option<Piece> 
     Some(Piece { address, mode: Mode::Write, least: 1, most })
 }
 
-/// Pointers by list and tensor, then the tensors' sizes in elements, then each block's tensor. What no block names was
-/// never set.
-fn lists(shape: &LaunchShape, depth: usize) -> Option<Vec<Piece>> {
-    let room = *TENSORS.get(depth - 1)?;
-    let sizes = depth as u32 * room * POINTER;
-    let of_block = sizes + room * POINTER;
-    let blocks = shape.grid.first().copied()?.min(BLOCKS);
-    let named = shape.arguments.get(of_block as usize..)?.get(..blocks as usize)?;
-    let tensors = u32::from(*named.iter().max()?) + 1;
+/// The pointers of each list, with the tensors' sizes.
+fn lists(shape: &LaunchShape, of: TensorLists) -> Option<Vec<Piece>> {
+    let tensors = of.tensors(&shape.arguments, shape.grid.first().copied()?)?;
+    let words = of.set(&shape.arguments, tensors).map(|words| words.as_chunks::<8>().0);
+    let mut words: Vec<&[[u8; 8]]> = words.collect();
+    let sizes = words.pop()?;
     let mut pieces = Vec::new();
-    for list in 0..depth as u32 {
-        for tensor in 0..tensors.min(room) {
-            let address = word(&shape.arguments, (list * room + tensor) * POINTER)?;
-            let elements = word(&shape.arguments, sizes + tensor * POINTER)?;
-            let most = elements.saturating_mul(ELEMENT);
-            pieces.push(Piece { address, mode: Mode::May, least: most.min(1), most });
+    for list in words {
+        for (address, elements) in list.iter().zip(sizes) {
+            let most = u64::from_le_bytes(*elements).saturating_mul(ELEMENT);
+            pieces.push(Piece {
+                address: u64::from_le_bytes(*address),
+                mode: Mode::May,
+                least: most.min(1),
+                most,
+            });
         }
     }
     Some(pieces)
@@ -169,7 +161,7 @@ mod tests {
     #[test]
     fn lists_have_as_many_tensors_as_their_blocks_name() {
         let library = Library::of(ADD_LISTS, &[]).unwrap();
-        assert_eq!(library, Library::Lists { depth: 2 });
+        assert_eq!(library, Library::Lists(TensorLists::with_depth(2).unwrap()));
         let mut arguments = vec![0xee; 3152];
         let mut put = |place: usize, value: u64| {
             arguments[place..place + 8].copy_from_slice(&value.to_le_bytes());

@@ -13,6 +13,7 @@ mod format;
 mod launch;
 mod quick;
 mod record;
+mod tensor_lists;
 mod work;
 
 pub use access::{Access, Mode};
@@ -20,4 +21,5 @@ pub use format::{Damage, Reader, Writer};
 pub use launch::{LaunchShape, Parameter};
 pub use quick::{Caller, Launched, ROOM, put_call, put_copy, put_launch};
 pub use record::{Allocation, Call, Frame, Operation, Record, Site, StreamKind, Target};
+pub use tensor_lists::TensorLists;
 pub use work::{Copied, Memory, Until, Work};

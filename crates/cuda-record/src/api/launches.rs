@@ -6,7 +6,7 @@ use super::wrap_both;
 use crate::graphs::captured;
 use crate::kernels::{Asked, meet};
 use crate::layout::{CLUSTER, COOPERATIVE, Handle, LaunchConfig};
-use crate::recorder::{ask_ahead_for_launch, with};
+use crate::recorder::{Again, with};
 use crate::streams::Default;
 use crate::thread::{Thread, here};
 
@@ -30,9 +30,14 @@ unsafe fn note(asked: &Asked, stream: Handle, default: Default) {
         if captured(stream, default) {
             return;
         }
-        let (thread, mut done) = (here(), false);
-        with(|state| done = state.launch_again(thread, asked, stream, default));
-        if !done {
+        let (thread, mut again) = (here(), Again::Done);
+        with(|state| {
+            again = state.launch_again(thread, asked, stream, default);
+            if let Again::New(hash, from) = again {
+                state.launch(thread, asked, stream, default, Some((hash, from)));
+            }
+        });
+        if matches!(again, Again::Unknown) {
             note_first(thread, asked, stream, default);
         }
     }
@@ -44,14 +49,8 @@ unsafe fn note_first(thread: &Thread, asked: &Asked, stream: Handle, default: De
     // SAFETY: the stream, the kernel and the parameters that the driver has just taken.
     unsafe {
         meet(asked.function);
-        with(|state| state.launch(thread, asked, stream, default));
+        with(|state| state.launch(thread, asked, stream, default, None));
     }
-}
-
-/// Asks for what [`note`] will need.
-#[inline(always)]
-fn ask_ahead(function: Handle) {
-    ask_ahead_for_launch(note as *const u8, function, here());
 }
 
 /// What the attributes of a launch say of its shape.
@@ -75,7 +74,6 @@ wrap_both! {
         let (grid, block) = ([x, y, z], [threads_x, threads_y, threads_z]);
         let (cluster, cooperative) = (NO_CLUSTERS, false);
         let asked = Asked { function, grid, block, cluster, dynamic_shared, cooperative, parameters, extra };
-        ask_ahead(function);
         // SAFETY: what the driver has taken.
         unsafe { launched(call(), &asked, stream, default) }
     }
@@ -87,7 +85,6 @@ wrap_both! {
         let (grid, block) = ([x, y, z], [threads_x, threads_y, threads_z]);
         let (cluster, cooperative, extra) = (NO_CLUSTERS, true, std::ptr::null());
         let asked = Asked { function, grid, block, cluster, dynamic_shared, cooperative, parameters, extra };
-        ask_ahead(function);
         // SAFETY: as above.
         unsafe { launched(call(), &asked, stream, default) }
     }
@@ -96,7 +93,6 @@ wrap_both! {
         config: *const LaunchConfig, function: Handle, parameters: *const *const c_void,
         extra: *const *const c_void,
     ) [default] |call| {
-        ask_ahead(function);
         let status = call();
         if status != 0 {
             return status;

@@ -88,12 +88,6 @@ macro_rules! wrap_both {
 
 macro_rules! one {
     ($name:ident($($argument:ident: $ty:ty),*) $slots:ident |$call:ident| $body:block) => {
-        crate::api::one! { $name($($argument: $ty),*) $slots |$call, thread| $body crate::recorder::ask_ahead(thread) }
-    };
-    (
-        $name:ident($($argument:ident: $ty:ty),*) $slots:ident |$call:ident, $thread:ident| $body:block
-        $ahead:expr
-    ) => {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $ty),*) -> std::ffi::c_int {
             let Some(real) = crate::real::function(&$slots::$name) else {
@@ -101,17 +95,16 @@ macro_rules! one {
             };
             // SAFETY: the driver's function of this name, which has these parameters.
             let real: unsafe extern "C" fn($($ty),*) -> std::ffi::c_int = unsafe { std::mem::transmute(real) };
-            let $thread = crate::thread::here();
-            if $thread.is_inside() {
+            let thread = crate::thread::here();
+            if thread.is_inside() {
                 // SAFETY: the driver's own arguments.
                 return unsafe { real($($argument),*) };
             }
-            if $thread.is_in_host_function() {
+            if thread.is_in_host_function() {
                 crate::recorder::called_in_host_function(stringify!($name));
             }
-            $ahead;
             let $call = || {
-                let _inside = $thread.enter();
+                let _inside = thread.enter();
                 // SAFETY: the program's arguments, as they are.
                 unsafe { real($($argument),*) }
             };
