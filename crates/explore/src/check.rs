@@ -343,7 +343,7 @@ fn failure(system: &mut System<'_>, graph: &Graph, kind: FailureKind, state: Sta
     Failure {
         kind,
         schedule: steps,
-        track: track(system.program, &system.launch, &way, None),
+        track: track(system.program, &system.launch, None, &way, None),
         stuck: Vec::new(),
         place: Place::default(),
         memory: contents_of(system, contents),

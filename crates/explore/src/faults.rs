@@ -53,7 +53,7 @@ pub(crate) fn look_for(
         if failures.iter().any(|known| same_places(&known.kind, &kind)) {
             continue;
         }
-        let Schedule { steps: mut schedule, now, way } = system.schedule(&found.graph, state);
+        let Schedule { steps: mut schedule, now, mut way } = system.schedule(&found.graph, state);
         if let (Some(&local), Some(&contents)) = (now.get(thread), now.last()) {
             schedule.push(system.describe(thread, local, contents));
         }
@@ -64,10 +64,13 @@ pub(crate) fn look_for(
             }
             other => other,
         };
-        // Where operations are followed threads stand at their marks too, which elsewhere nobody does.
         let track = match kind {
-            FailureKind::NoOrder { .. } => None,
-            _ => track(program, launch, &way, Some((thread, place.offset))),
+            // It shows at a mark, which is no access: the step goes to its end.
+            FailureKind::NoOrder { .. } => {
+                way.moves.extend(system.move_of(&now, thread));
+                track(program, launch, Some(Looks::Histories), &way, None)
+            }
+            _ => track(program, launch, None, &way, Some((thread, place.offset))),
         };
         failures.push(Failure { kind, schedule, track, stuck: Vec::new(), place, memory: Vec::new() });
     }

@@ -212,13 +212,16 @@ fn waits(group: &Group<'_>) -> String {
             let names = places.iter().take(4).map(|name| format!("`{name}`")).collect::<Vec<_>>();
             format!("{} on {}{at}", verb("spin"), names.join(" and "))
         }
-        Stand::Circles => format!("{go} round in a loop that looks at nothing that changes{at}"),
+        Stand::Circles(None) => format!("{go} round in a loop that looks at nothing that changes{at}"),
+        Stand::Circles(Some(name)) => {
+            format!("{go} round in a loop that reads `{name}`, which nobody changes{at}")
+        }
     }
 }
 
 fn hang(failure: &Failure, outcome: &Outcome, line_of: &LineOf<'_>) -> Finding {
     let groups = groups(&failure.stuck);
-    let alone = groups.iter().all(|group| group.first.stand == Stand::Circles);
+    let alone = groups.iter().all(|group| matches!(group.first.stand, Stand::Circles(_)));
     let rule = if alone { Rule::NonTerminatingLoop } else { Rule::WaitCycle };
     let message = match failure.schedule.len() {
         0 => "no execution of this launch ends".to_owned(),
@@ -295,7 +298,11 @@ fn graph(groups: &[Group<'_>], schedule: &[ScheduleStep]) -> WaitGraph {
                     }
                 }
             }
-            Stand::Warp { .. } | Stand::Circles => {}
+            Stand::Circles(Some(name)) => {
+                let location = graph.node(Node::Location(name.clone()));
+                graph.edge(from, location, words, line);
+            }
+            Stand::Warp { .. } | Stand::Circles(None) => {}
         }
     }
     graph.sentence = format!("{}; none of them can go on", sentences.join("; "));

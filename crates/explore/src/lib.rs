@@ -62,5 +62,5 @@ pub use progress::{Fairness, MOST_PROGRESS_THREADS, NAMED, Policy, ProgressError
 pub use reductions::{Property, Reduction, Reductions};
 pub use schedule::{Place, ScheduleStep, Stand, StepKind, Stuck, Touched};
 pub use search::{Limit, Limits, Observer};
-pub use track::{Standing, Track};
+pub use track::{Standing, Track, retrace};
 pub use wrong_marks::WrongMark;

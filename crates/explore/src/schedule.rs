@@ -150,8 +150,8 @@ pub enum Stand {
     },
     /// A loop that looks at these places in memory again and again.
     Spins(Vec<String>),
-    /// A loop that looks at nothing that can change.
-    Circles,
+    /// A loop that looks at nothing that can change; the memory that it reads first, if it reads any.
+    Circles(Option<String>),
 }
 
 /// A thread that goes no further.
@@ -327,6 +327,12 @@ impl System<'_> {
         Schedule { steps, now, way }
     }
 
+    /// The step of a thread, for taking it apart.
+    pub(crate) fn move_of(&mut self, state: &[u32], thread: usize) -> Option<Move> {
+        let after = self.step_of(state, thread)?;
+        Some(Move { thread, after: self.locals_of(&after) })
+    }
+
     /// The threads' own states in a state.
     fn locals_of(&self, state: &[u32]) -> Vec<Local> {
         let threads = state.iter().take(self.threads());
@@ -391,7 +397,7 @@ impl System<'_> {
                 Next::Over | Next::Stopped => continue,
                 Next::Barrier { id, count, .. } => Stand::Barrier { id, count },
                 Next::Warp { mask, .. } => Stand::Warp { mask },
-                Next::Circle => Stand::Circles,
+                Next::Circle => Stand::Circles(self.read_by(local, &now)),
                 Next::Step => Stand::Spins(looked_at.iter().map(|(name, _)| name.clone()).collect()),
             };
             let place = match looked_at.into_iter().next() {
@@ -402,6 +408,17 @@ impl System<'_> {
             stuck.push(Stuck { block: self.block_of(thread), thread: inside, stand, place });
         }
         stuck
+    }
+
+    /// What a thread reads first that goes round alone.
+    fn read_by(&mut self, local: u32, state: &[u32]) -> Option<String> {
+        let running = self.local(local)?.run(&self.codes);
+        let contents = self.memory.contents(*state.last()?);
+        let seen = self.with_machine(running, contents, |machine| {
+            machine.settle();
+            machine.seen
+        });
+        seen.map(|seen| self.name_of(seen))
     }
 
     /// Where an instruction of a function stands.

@@ -2,9 +2,10 @@
 
 use standstill_kernel_ir::Program;
 
-use crate::launch::Launch;
+use crate::follow::Looks;
+use crate::launch::{Launch, LaunchError};
 use crate::reductions::Reductions;
-use crate::schedule::ScheduleStep;
+use crate::schedule::{ScheduleStep, StepKind};
 use crate::system::{Next, System};
 use crate::thread::{Local, Status};
 
@@ -50,17 +51,15 @@ pub(crate) struct Move {
 /// An access that ends the schedule, within a step that is not gone to its end: thread, and offset of the instruction.
 pub(crate) type Last = (usize, u32);
 
-/// Takes a schedule apart; `None` where it is too long.
-pub(crate) fn track(program: &dyn Program, launch: &Launch, way: &Way, last: Option<Last>) -> Option<Track> {
-    let apart = Reductions {
-        merge_own_accesses: false,
-        merge_plain_accesses: false,
-        merge_ends: true,
-        symmetry: false,
-    };
-    let mut system = System::new(program, launch.clone(), apart, None).ok()?;
-    let now = system.initial_in_order();
-    let mut walker = Walker { system, now, accesses: Vec::new() };
+/// Takes a schedule apart; `None` where it is too long. What the search looked for decides where threads stand in it.
+pub(crate) fn track(
+    program: &dyn Program,
+    launch: &Launch,
+    looks: Option<Looks>,
+    way: &Way,
+    last: Option<Last>,
+) -> Option<Track> {
+    let mut walker = Walker::new(program, launch, looks).ok()?;
     walker.catch_up(None, &way.start)?;
     for step in &way.moves {
         walker.step(step.thread)?;
@@ -69,8 +68,27 @@ pub(crate) fn track(program: &dyn Program, launch: &Launch, way: &Way, last: Opt
     if let Some((thread, offset)) = last {
         walker.go_to(thread, offset);
     }
-    let stands = walker.stands();
-    Some(Track { accesses: walker.accesses, stands })
+    Some(walker.end())
+}
+
+/// What threads do that make accesses in this order (block and thread, by their linear indices), as far as they can.
+///
+/// # Errors
+/// When the launch cannot be made.
+pub fn retrace(
+    program: &dyn Program,
+    launch: &Launch,
+    order: impl IntoIterator<Item = (u32, u32)>,
+) -> Result<Track, LaunchError> {
+    let mut walker = Walker::new(program, launch, None)?;
+    for (block, thread) in order {
+        let per_block = u64::from(walker.system.per_block);
+        let thread = u64::from(block).saturating_mul(per_block).saturating_add(thread.into());
+        if walker.access(usize::try_from(thread).unwrap_or(usize::MAX)).is_none() {
+            break;
+        }
+    }
+    Ok(walker.end())
 }
 
 struct Walker<'p> {
@@ -79,7 +97,34 @@ struct Walker<'p> {
     accesses: Vec<ScheduleStep>,
 }
 
-impl Walker<'_> {
+impl<'p> Walker<'p> {
+    fn new(
+        program: &'p dyn Program,
+        launch: &Launch,
+        looks: Option<Looks>,
+    ) -> Result<Walker<'p>, LaunchError> {
+        let apart = Reductions {
+            merge_own_accesses: false,
+            merge_plain_accesses: false,
+            merge_ends: true,
+            symmetry: false,
+        };
+        let mut system = System::new(program, launch.clone(), apart, looks)?;
+        let now = system.initial_in_order();
+        Ok(Walker { system, now, accesses: Vec::new() })
+    }
+
+    fn end(mut self) -> Track {
+        let stands = self.stands();
+        Track { accesses: self.accesses, stands }
+    }
+
+    /// The next access of a thread; `None` when it makes none.
+    fn access(&mut self, thread: usize) -> Option<()> {
+        let &local = self.now.get(thread)?;
+        (self.system.next(local) == Next::Step).then(|| self.step(thread))?
+    }
+
     /// One access of a thread; `None` when it can make none.
     fn step(&mut self, thread: usize) -> Option<()> {
         let (local, memory) = (*self.now.get(thread)?, *self.now.last()?);
@@ -133,14 +178,22 @@ impl Walker<'_> {
         }
     }
 
-    fn stands(&self) -> Vec<Standing> {
-        let per_block = self.system.launch.block_threads().max(1);
-        let standing = |thread: usize| {
-            let local = *self.now.get(thread)?;
-            matches!(self.system.next(local), Next::Step | Next::Circle).then_some(())?;
-            let (block, inside) = (self.system.block_of(thread), thread as u32 % per_block);
-            Some(Standing { block, thread: inside, offset: self.system.standing(local).offset })
-        };
-        (0..self.system.threads()).filter_map(standing).collect()
+    fn stands(&mut self) -> Vec<Standing> {
+        let memory = self.now.last().copied().unwrap_or(0);
+        let mut stands = Vec::new();
+        for (thread, &local) in self.now.iter().take(self.system.threads()).enumerate() {
+            let next = self.system.next(local);
+            if !matches!(next, Next::Step | Next::Circle) {
+                continue;
+            }
+            let step = self.system.describe(thread, local, memory);
+            // Behind a mark the access that comes next counts: the mark itself is nothing that runs.
+            let offset = match step.kind {
+                StepKind::End => self.system.standing(local).offset,
+                _ => step.place.offset,
+            };
+            stands.push(Standing { block: step.block, thread: step.thread, offset });
+        }
+        stands
     }
 }

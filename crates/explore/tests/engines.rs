@@ -194,7 +194,7 @@ fn agree(program: &Program) -> Result<Option<Kind>, String> {
     let hopeless = outcome.failures.iter().find(|failure| {
         let helped = |stand: &Stand| match stand {
             Stand::Spins(places) => places.iter().any(|place| place.starts_with("p0")),
-            Stand::Circles => true,
+            Stand::Circles(_) => true,
             Stand::Barrier { .. } | Stand::Warp { .. } => false,
         };
         failure.kind == FailureKind::Hang && !failure.stuck.iter().any(|stuck| helped(&stuck.stand))

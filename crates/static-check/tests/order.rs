@@ -178,3 +178,18 @@ fn a_second_look_at_a_flag_needs_no_second_acquire() {
     check(&twice("acquire"), None, &[]);
     check(&twice("relaxed"), None, &[("missing-acquire", "ld.relaxed.gpu.global.u32 %r3, [%rd1];")]);
 }
+
+#[test]
+fn branches_that_ask_the_same_go_the_same_way() {
+    let asks = |second: &str| {
+        format!(
+            "setp.ne.u32 %p4, %r2, 1;\n@!%p4 bra NEXT;\nFIRST:\nld.acquire.gpu.global.u32 %r3, [%rd1];\nsetp.eq.s32 %p3, %r3, 0;\n\
+             @%p3 bra FIRST;\nNEXT:\nsetp.ne.u32 %p5, %r2, {second};\n@!%p5 bra WRITE;\n\
+             SPIN:\nld.relaxed.gpu.global.u32 %r3, [%rd1];\nsetp.eq.s32 %p3, %r3, 0;\n@%p3 bra SPIN;\n\
+             ld.global.u32 %r4, [%rd1+4];\nst.global.u32 [%rd5], %r4;\nbra END;\nWRITE:\nst.global.u32 [%rd1+4], 5;\n\
+             st.release.gpu.global.u32 [%rd1], 1;"
+        )
+    };
+    check(&asks("1"), None, &[]);
+    check(&asks("2"), None, &[("missing-acquire", "ld.relaxed.gpu.global.u32 %r3, [%rd1];")]);
+}

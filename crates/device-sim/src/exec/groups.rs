@@ -1,9 +1,12 @@
 //! The groups of a warp: who runs next, who comes together, who waits for whom.
 
+use standstill_kernel_ir::Op;
+
 use super::collective::mask_position;
 use super::core::{Core, lanes};
 use super::flow::{Flow, PATIENCE};
 use super::warp::{Group, State};
+use crate::decode::code::Origin;
 use crate::fault::FaultKind;
 
 impl Flow {
@@ -92,6 +95,24 @@ impl Flow {
                 self.groups.extend(lanes(group.mask).map(alone));
             } else {
                 self.groups.push(group);
+            }
+        }
+    }
+
+    /// Parts lanes again that run one by one and came together for an operation of all of them.
+    pub(crate) fn part(&mut self) {
+        let together = |flow: &Flow, group: &Group| {
+            group.state.is_ready()
+                && !group.mask.is_power_of_two()
+                && !flow.is_of_lanes(group.frame, group.pc)
+        };
+        if self.apart && self.groups.iter().any(|group| together(self, group)) {
+            let (parted, rest): (Vec<Group>, Vec<Group>) =
+                std::mem::take(&mut self.groups).into_iter().partition(|group| together(self, group));
+            self.groups = rest;
+            for group in parted {
+                let alone = |lane: usize| group.part(1u32 << lane, group.pc, State::Ready);
+                self.groups.extend(lanes(group.mask).map(alone));
             }
         }
     }
@@ -192,7 +213,7 @@ impl Flow {
         let code = core.code;
         let whole = code.ops.get(group.pc as usize).and_then(|op| code.operations.get(op.x as usize));
         let Some(whole) = whole else { return Ok(()) };
-        let is_sync = whole.op == standstill_kernel_ir::Op::WarpSync;
+        let is_sync = whole.op == Op::WarpSync;
         let mask = whole.source(mask_position(whole.op));
         let mut rest = group.mask;
         while rest != 0 {
@@ -296,6 +317,21 @@ impl Flow {
     pub(crate) fn is_sync(&self, frame: u32, pc: u32) -> bool {
         let code = self.frames.get(frame as usize).map(|frame| &frame.code.0);
         let whole = code.and_then(|code| code.operations.get(code.ops.get(pc as usize)?.x as usize));
-        whole.is_some_and(|whole| whole.op == standstill_kernel_ir::Op::WarpSync)
+        whole.is_some_and(|whole| whole.op == Op::WarpSync)
+    }
+
+    /// Whether the operation there belongs to an instruction of several lanes together.
+    fn is_of_lanes(&self, frame: u32, pc: u32) -> bool {
+        let code = self.frames.get(frame as usize).map(|frame| &frame.code.0);
+        let op = code.and_then(|code| match code.origins.get(pc as usize)? {
+            Origin::Instruction(id) => code.function.instructions.get(id.0 as usize),
+            _ => None,
+        });
+        op.is_some_and(|instruction| {
+            matches!(
+                instruction.op,
+                Op::Shuffle(_) | Op::Vote(_) | Op::Match { .. } | Op::WarpReduce { .. } | Op::Matrix(_)
+            )
+        })
     }
 }

@@ -217,6 +217,7 @@ impl Grid {
         // Whoever looks at the same again may do so as often as the caller wants.
         for warp in self.slots.iter_mut().flatten().flat_map(|block| &mut block.warps) {
             warp.rouse();
+            warp.flow.part();
         }
         let (choices, places) = self.choices();
         if choices.is_empty() {

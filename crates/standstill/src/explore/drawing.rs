@@ -100,7 +100,8 @@ fn end(stuck: &Stuck, schedule: &mut Schedule) -> Drawn {
             Some(place) => format!("spins on {place}"),
             None => "goes round".to_owned(),
         },
-        Stand::Circles => "goes round in a loop".to_owned(),
+        Stand::Circles(None) => "goes round in a loop".to_owned(),
+        Stand::Circles(Some(name)) => format!("goes round in a loop on {name}"),
     };
     let lane = schedule.lane(stuck.block, stuck.thread);
     Drawn { lane, does, fault: true, line: stuck.place.line, ..Drawn::default() }

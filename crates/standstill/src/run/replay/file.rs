@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use standstill_cuda_driver::capture::{Contents, LaunchImage, RegionImage};
-use standstill_explore::{Failure, Launch, Region, ScheduleStep};
+use standstill_explore::{Failure, Launch, Region, ScheduleStep, Standing};
 use standstill_findings::Finding;
 
 /// What the file says it is.
@@ -108,11 +108,6 @@ impl ScheduleFile {
             name: region.name.clone(),
             element: region.element,
         };
-        let stand = |stand: &standstill_explore::Standing| SavedStand {
-            block: stand.block,
-            thread: stand.thread,
-            offset: stand.offset,
-        };
         Some(ScheduleFile {
             format: FORMAT.to_owned(),
             version: VERSION,
@@ -120,7 +115,7 @@ impl ScheduleFile {
             finding: finding.clone(),
             expect: saved.expect.map(str::to_owned),
             steps: track.accesses.iter().map(saved_step).collect(),
-            stands: track.stands.iter().map(stand).collect(),
+            stands: track.stands.iter().map(saved_stand).collect(),
             names: saved.launch.memory.iter().map(name).collect(),
             launch: LaunchImage {
                 version: LaunchImage::VERSION,
@@ -168,7 +163,8 @@ impl ScheduleFile {
     }
 }
 
-fn saved_step(step: &ScheduleStep) -> SavedStep {
+/// An access as the file has it.
+pub(super) fn saved_step(step: &ScheduleStep) -> SavedStep {
     SavedStep {
         block: step.block,
         thread: step.thread,
@@ -183,4 +179,9 @@ fn saved_step(step: &ScheduleStep) -> SavedStep {
             after: touched.after,
         }),
     }
+}
+
+/// Where a thread stands, as the file has it.
+pub(super) fn saved_stand(stand: &Standing) -> SavedStand {
+    SavedStand { block: stand.block, thread: stand.thread, offset: stand.offset }
 }
