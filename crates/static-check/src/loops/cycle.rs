@@ -11,6 +11,9 @@ use crate::kernel::Kernel;
 /// How deep a value is followed.
 const MAXIMUM_DEPTH: u32 = 48;
 
+/// Most jumps back of a loop that is looked at for shorter rounds.
+const MAXIMUM_LATCHES: usize = 8;
+
 /// Functions of the runtime that come back to their caller.
 const RETURNING: [&str; 3] = ["vprintf", "malloc", "free"];
 
@@ -21,6 +24,8 @@ pub(super) struct Cycle<'a> {
     pub(super) id: LoopId,
     pub(super) header: BlockId,
     pub(super) exits: Vec<Exit>,
+    /// Its blocks, where they are not all of the loop's.
+    rounds: Option<Vec<BlockId>>,
 }
 
 /// An edge that leaves a loop.
@@ -36,8 +41,48 @@ pub(super) struct Exit {
 
 impl<'a> Cycle<'a> {
     pub(super) fn new(kernel: &'a Kernel<'a>, id: LoopId, header: BlockId) -> Cycle<'a> {
+        Cycle::with_exits(kernel, id, header, kernel.body.loops.exits(id), None)
+    }
+
+    /// The shorter ways round a loop of which compilers have made one out of two, the inner one's header being the
+    /// outer one's as well: a loop for each jump back that leaves out others.
+    pub(super) fn shorter_rounds(&self) -> Vec<Cycle<'a>> {
+        let flow = &self.body.flow;
+        let latches = self.body.loops.latches(self.id);
+        if latches.len() < 2 || latches.len() > MAXIMUM_LATCHES {
+            return Vec::new();
+        }
+        let rounds_by = |&latch: &BlockId| {
+            let mut rounds = vec![self.header];
+            let mut left = vec![latch];
+            while let Some(block) = left.pop() {
+                if !rounds.contains(&block) {
+                    rounds.push(block);
+                    left.extend(flow.predecessors(block).iter().filter(|from| self.contains(**from)));
+                }
+            }
+            rounds
+        };
+        let shorter = |rounds: &Vec<BlockId>| latches.iter().any(|latch| !rounds.contains(latch));
+        let all = latches.iter().map(rounds_by).filter(shorter);
+        let cycle = |rounds: Vec<BlockId>| {
+            let edges =
+                rounds.iter().flat_map(|&from| flow.successors(from).iter().map(move |&to| (from, to)));
+            let exits: Vec<_> = edges.filter(|(_, to)| !rounds.contains(to)).collect();
+            Cycle::with_exits(self.kernel, self.id, self.header, &exits, Some(rounds))
+        };
+        all.map(cycle).collect()
+    }
+
+    fn with_exits(
+        kernel: &'a Kernel<'a>,
+        id: LoopId,
+        header: BlockId,
+        exits: &[(BlockId, BlockId)],
+        rounds: Option<Vec<BlockId>>,
+    ) -> Cycle<'a> {
         let body = kernel.body;
-        let exits = body.loops.exits(id).iter().map(|&(from, to)| {
+        let exits = exits.iter().map(|&(from, to)| {
             let terminator = body.function.blocks.get(from.0 as usize).map(|block| block.terminator);
             let test = match (terminator, body.ssa.terminator(from)) {
                 (Some(Terminator::Branch { guard, taken, .. }), Some(condition)) => {
@@ -47,19 +92,22 @@ impl<'a> Cycle<'a> {
             };
             Exit { from, to, test }
         });
-        Cycle { kernel, body, id, header, exits: exits.collect() }
+        Cycle { kernel, body, id, header, exits: exits.collect(), rounds }
     }
 
-    pub(super) fn blocks(&self) -> &'a [BlockId] {
-        self.body.loops.blocks(self.id)
+    pub(super) fn blocks(&self) -> &[BlockId] {
+        self.rounds.as_deref().unwrap_or_else(|| self.body.loops.blocks(self.id))
     }
 
     pub(super) fn contains(&self, block: BlockId) -> bool {
-        self.body.loops.contains(self.id, block)
+        match &self.rounds {
+            Some(rounds) => rounds.contains(&block),
+            None => self.body.loops.contains(self.id, block),
+        }
     }
 
     /// The instructions of the loop, block after block.
-    pub(super) fn instructions(&self) -> impl Iterator<Item = (InstructionId, &'a Instruction)> {
+    pub(super) fn instructions(&self) -> impl Iterator<Item = (InstructionId, &'a Instruction)> + '_ {
         let body = self.body;
         self.blocks().iter().flat_map(move |block| {
             let range = body.function.blocks.get(block.0 as usize).map_or(0..0, |b| b.first..b.end);
@@ -112,6 +160,9 @@ impl<'a> Cycle<'a> {
             return false;
         }
         let Some((id, instruction)) = self.body.definition(value) else {
+            if self.stays(value) {
+                return true;
+            }
             // What comes round the loop is read there again; only a loop that polls has such a value.
             return loads.is_some()
                 && self.body.ssa.incoming(value).iter().all(|&(_, from)| {
@@ -142,6 +193,13 @@ impl<'a> Cycle<'a> {
                     .is_none_or(|source| self.repeats(source, loads, depth + 1)),
             }
         })
+    }
+
+    /// Whether a value that meets at the header is what it was in the round before.
+    fn stays(&self, value: ValueId) -> bool {
+        let at_header = matches!(self.body.ssa.definition(value), Some(ValueDef::Phi { block, .. }) if block == self.header);
+        at_header
+            && self.body.ssa.incoming(value).iter().all(|&(from, next)| next == value || !self.contains(from))
     }
 
     /// For a value that meets at the loop's header: what it is before the first round, when that is one value,

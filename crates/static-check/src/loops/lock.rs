@@ -52,7 +52,7 @@ pub(super) fn check(cycle: &Cycle<'_>) -> Option<Finding> {
         .spans
         .push(places.cause(release, "the lane that succeeded gives the lock back here, behind the loop"));
     finding.platforms = lockstep();
-    if !same {
+    if !same && as_written.is_some() {
         finding.known = Known::Possible { reason: "lanes of one warp may come to the same lock".into() };
         finding.severity = Severity::Warning;
     } else {

@@ -38,6 +38,7 @@ pub(crate) fn check(kernel: &Kernel<'_>, found: &mut Vec<Finding>) {
             spin::hoisted(&cycle).or_else(|| endless::without_exit(&cycle))
         } else {
             lock::check(&cycle)
+                .or_else(|| cycle.shorter_rounds().iter().find_map(lock::check))
                 .or_else(|| ticket::check(&cycle))
                 .or_else(|| spin::hoistable(&cycle))
                 .or_else(|| float_exit::check(&cycle))

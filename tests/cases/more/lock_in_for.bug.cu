@@ -1,0 +1,32 @@
+// case: lock_in_for
+// rule: spin-lock-lockstep
+// where: both
+// nvidia: completes
+// launch: block=32 grid=2
+// why: each round of a `for` spins for the lock; the compiler makes one loop of the two, whose shorter way round is the spin
+#include <cstdio>
+#include <cuda_runtime.h>
+#define CK(x) do { cudaError_t e_ = (x); if (e_ != cudaSuccess) { \
+  std::printf("line %d: %s\n", __LINE__, cudaGetErrorString(e_)); return 1; } } while (0)
+__global__ void count(int *total, int *lock, int rounds) {
+  for (int i = 0; i < rounds; ++i) {
+    while (atomicCAS(lock, 0, 1) != 0) {}  //~ spin-lock-lockstep
+    __threadfence();
+    *(volatile int *)total += 1;
+    __threadfence();
+    atomicExch(lock, 0);  //~| the release is behind the spin
+  }
+}
+int main() {
+  const int rounds = 3;
+  int *words, got = 0;
+  CK(cudaMalloc(&words, 2 * sizeof(int)));
+  CK(cudaMemset(words, 0, 2 * sizeof(int)));
+  count<<<2, 32>>>(words, words + 1, rounds);
+  CK(cudaGetLastError());
+  CK(cudaDeviceSynchronize());
+  CK(cudaMemcpy(&got, words, sizeof got, cudaMemcpyDeviceToHost));
+  int bad = got != 2 * 32 * rounds;
+  std::printf("elements=1 mismatches=%d\n", bad);
+  return bad ? 2 : 0;
+}
