@@ -21,6 +21,8 @@ use crate::words::{agreeing, sentence, with_article};
 
 /// Fewest registers a thread can be given; with them a card holds the most blocks.
 const FEWEST_REGISTERS: u32 = 16;
+/// Most that it can be given (CUDA C++ Programming Guide, «Technical Specifications per Compute Capability»).
+const MOST_REGISTERS: u32 = 255;
 
 /// Why a block waits for others.
 struct Wait {
@@ -305,6 +307,12 @@ fn shared_bytes(kernel: &Kernel<'_>) -> u64 {
     own.sum::<u64>() + module.sum::<u64>()
 }
 
+/// Most registers per thread with which so many blocks are on a card at the same time.
+fn most_registers(device: Device, threads: u32, shared: u64, grid: u64) -> u32 {
+    let fits = |registers: &u32| device.capacity(threads, *registers, shared) >= grid;
+    (FEWEST_REGISTERS..=MOST_REGISTERS).rev().find(fits).unwrap_or(FEWEST_REGISTERS)
+}
+
 fn report(kernel: &Kernel<'_>, wait: &Wait) -> Finding {
     let places = kernel.places;
     let shape = &kernel.launch.shape;
@@ -393,11 +401,13 @@ fn report(kernel: &Kernel<'_>, wait: &Wait) -> Finding {
                     "the block's shape is not known (`--block`)".into()
                 }
                 (Some(_), None, _) => "the card is not known (`--gpu`)".into(),
-                (Some(grid), Some(device), Some((_, capacity))) => format!(
-                    "{grid} blocks fit on {} only if at most {registers} registers per thread are used (it would \
-                     hold {capacity})",
-                    with_article(device.name)
-                ),
+                (Some(grid), Some(device), Some(_)) => {
+                    let most = most_registers(device, threads, shared, grid);
+                    format!(
+                        "{grid} blocks fit on {} only if at most {most} registers per thread are used",
+                        with_article(device.name)
+                    )
+                }
                 _ => "the capacity is not known".into(),
             };
             finding.known = Known::Possible { reason };
