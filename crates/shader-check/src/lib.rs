@@ -16,6 +16,8 @@ pub use words::reader;
 
 const NOTE: &str = "all invocations of a workgroup must reach a barrier together: in non-uniform control flow some wait for \
                     others that never come, or run past it unordered (WGSL, «Uniformity»)";
+const NOTE_SPIRV: &str = "all invocations of a workgroup must reach a barrier together: in non-uniform control flow some wait \
+                          for others that never come, or run past it unordered (SPIR-V, «OpControlBarrier»)";
 const HELP_BRANCH: &str =
     "move the barrier out of the conditional, or make the condition uniform across the workgroup";
 const HELP_RETURN: &str = "let trailing invocations load a neutral value and reach the barrier with the others, and guard only \
@@ -61,14 +63,28 @@ pub fn check(shader: &Shader, request: &Request<'_>) -> (Vec<Finding>, Coverage)
     );
     let mut findings = outcome.findings;
     for finding in &mut findings {
-        // What cannot be shown to be uniform may not lead to a barrier: a shader with it is rejected (WGSL, «Uniformity»).
-        finding.severity = match is_divergent_barrier(finding.rule) {
+        // What cannot be shown to be uniform may not lead to a barrier: a shader with it is rejected (WGSL, «Uniformity»). A module
+        // is accepted, and what it does is undefined where the barrier is really reached apart (SPIR-V, «OpControlBarrier»).
+        let decided = !shader.is_spirv() || matches!(finding.known, Known::Proved);
+        finding.severity = match is_divergent_barrier(finding.rule) && decided {
             true => Severity::Error,
             false => finding.severity.min(finding.platforms.severity(request.platform)),
         };
         told(shader, finding);
+        if shader.is_spirv() {
+            name_places(shader, request.file, finding);
+        }
     }
     (findings, outcome.coverage)
+}
+
+/// Places in the module itself say little: what stands there goes with them.
+fn name_places(shader: &Shader, file: &str, finding: &mut Finding) {
+    for span in finding.spans.iter_mut().filter(|span| span.file == file) {
+        if let Some(words) = shader.place(span.line) {
+            span.label = format!("{} ({words})", span.label);
+        }
+    }
 }
 
 fn is_divergent_barrier(rule: Rule) -> bool {
@@ -116,7 +132,7 @@ fn barrier_told(shader: &Shader, finding: &mut Finding) {
     if let Known::Possible { reason } = &mut finding.known {
         *reason = reader(reason);
     }
-    finding.notes = vec![NOTE.to_owned()];
+    finding.notes = vec![if shader.is_spirv() { NOTE_SPIRV } else { NOTE }.to_owned()];
     finding.help = match (early, loops) {
         (true, _) => HELP_RETURN,
         (_, true) => HELP_LOOP,

@@ -3,10 +3,10 @@
 use naga::BuiltIn;
 use standstill_kernel_ir::{ArithmeticFlags as Flags, Operand, Operation, Special, Type};
 
-use crate::frame::Builder;
+use crate::emit::Emitter;
 use crate::operation::{arithmetic, flagged};
 
-impl Builder<'_> {
+impl Emitter {
     /// All components of a built-in value.
     pub(crate) fn built_in(&mut self, builtin: BuiltIn) -> Vec<Operand> {
         let components = match builtin {
@@ -55,7 +55,7 @@ impl Builder<'_> {
         }
     }
 
-    fn special(&mut self, special: Special) -> Operand {
+    pub(crate) fn special(&mut self, special: Special) -> Operand {
         let special = match special {
             Special::Tid(_) | Special::LaneId | Special::WarpId if self.by_specification => Special::Other,
             special => special,

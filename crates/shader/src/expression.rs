@@ -1,12 +1,11 @@
 //! Expressions.
 
-use naga::{Expression, Handle, Literal, Scalar, ScalarKind, SwizzleComponent, TypeInner};
-use standstill_kernel_ir::{
-    Arithmetic, ArithmeticFlags as Flags, BooleanOperation, Comparison, Op, Operand, Operation, Space, Type,
-};
+use naga::{Expression, Handle, Literal, MathFunction, Scalar, ScalarKind, SwizzleComponent, TypeInner};
+use standstill_kernel_ir::{Comparison, Op, Operand, Operation, Space, Type};
 
-use crate::frame::{Builder, Fault, Frame, Pointer, Value, plain_access};
-use crate::operation::{arithmetic, compare, flagged};
+use crate::emit::Pointer;
+use crate::frame::{Builder, Fault, Frame, Value, plain_access};
+use crate::operation::{arithmetic, compare};
 use crate::program::runtime_array;
 use crate::types::register_type;
 
@@ -159,9 +158,17 @@ impl<'a> Builder<'a> {
                 }
                 let kind = self.scalar_kind(self.type_of(frame, arg)).ok_or_else(|| not_known("a type"))?;
                 let result = self.type_of(frame, handle).clone();
-                Value::Scalars(
-                    self.math(fun, kind, &operands, &result).ok_or_else(|| not_known("a function"))?,
-                )
+                let value = match (fun, &result, operands.first()) {
+                    (MathFunction::Transpose, &TypeInner::Matrix { columns, rows, .. }, Some(from)) => {
+                        self.transpose((columns as usize, rows as usize), from)
+                    }
+                    _ => {
+                        let slots = self.types.slots(&result).ok_or_else(|| not_known("a function"))?;
+                        let types: Vec<Type> = slots.iter().map(|slot| register_type(slot.scalar)).collect();
+                        self.math(fun, kind, &operands, &types)
+                    }
+                };
+                Value::Scalars(value.ok_or_else(|| not_known("a function"))?)
             }
             Expression::As { expr, kind, convert } => {
                 let from = self.scalar_kind(self.type_of(frame, expr)).ok_or_else(|| not_known("a type"))?;
@@ -329,65 +336,6 @@ impl<'a> Builder<'a> {
     /// Zeros for all scalars of a type.
     pub(crate) fn zeros(&self, inner: &TypeInner) -> Option<Vec<Operand>> {
         Some(vec![Operand::Immediate(0); self.types.slots(inner)?.len()])
-    }
-
-    /// One of two scalars.
-    pub(crate) fn select(&mut self, kind: Scalar, condition: Operand, yes: Operand, no: Operand) -> Operand {
-        let ty = register_type(kind);
-        if ty != Type::Pred {
-            return self.result(arithmetic(Operation::Selp, ty), ty, &[yes, no, condition]);
-        }
-        let and = arithmetic(Operation::And, Type::Pred);
-        let not = self.result(arithmetic(Operation::Not, Type::Pred), Type::Pred, &[condition]);
-        let first = self.result(and, Type::Pred, &[yes, condition]);
-        let second = self.result(and, Type::Pred, &[no, not]);
-        self.result(arithmetic(Operation::Or, Type::Pred), Type::Pred, &[first, second])
-    }
-
-    /// A scalar as another kind of number (WGSL, «Value Constructor Built-in Functions»).
-    pub(crate) fn convert(&mut self, from: Scalar, to: Scalar, value: Operand) -> Operand {
-        let (source, target) = (register_type(from), register_type(to));
-        if source == target {
-            return value;
-        }
-        match (source, target) {
-            (Type::Pred, _) => {
-                let one = match target {
-                    Type::F32 => u64::from(1f32.to_bits()),
-                    Type::F64 => 1f64.to_bits(),
-                    Type::F16 => 0x3c00,
-                    _ => 1,
-                };
-                let (yes, no) = (Operand::Immediate(one), Operand::Immediate(0));
-                self.result(arithmetic(Operation::Selp, target), target, &[yes, no, value])
-            }
-            (_, Type::Pred) => {
-                let unequal = if source.is_float() { Comparison::Neu } else { Comparison::Ne };
-                self.result(compare(unequal, source), Type::Pred, &[value, Operand::Immediate(0)])
-            }
-            _ => {
-                let flags = match (source.is_float(), target.is_float()) {
-                    (true, false) => Flags::ZERO_INTEGER,
-                    (false, true) => Flags::NEAREST,
-                    (true, true) if source.bits() > target.bits() => Flags::NEAREST,
-                    _ => 0,
-                };
-                let what = Arithmetic {
-                    operation: Operation::Cvt,
-                    ty: target,
-                    from: source,
-                    comparison: Comparison::None,
-                    combine: BooleanOperation::None,
-                    flags: Flags(flags),
-                };
-                self.result(Op::Arithmetic(what), target, &[value])
-            }
-        }
-    }
-
-    /// A copy, so that what is stored later does not change the value.
-    pub(crate) fn copy(&mut self, ty: Type, value: Operand) -> Operand {
-        self.result(flagged(Operation::Mov, ty, 0), ty, &[value])
     }
 }
 

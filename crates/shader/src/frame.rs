@@ -1,5 +1,7 @@
 //! A kernel under way: blocks, registers, and the frames of functions that are copied into it.
 
+use std::ops::{Deref, DerefMut};
+
 use naga::front::Typifier;
 use naga::proc::ResolveContext;
 use naga::{
@@ -7,18 +9,14 @@ use naga::{
     LocalVariable, Span, TypeInner,
 };
 use rustc_hash::FxHashMap;
-use standstill_kernel_ir::build::FunctionBuilder;
 use standstill_kernel_ir::{
-    BlockId, FileId, Function, LocalVariable as IrVariable, Location, LocationId, Op, Opaque, OpaqueId,
-    Operand, Register, Space, Symbol, Terminator, Type,
+    BlockId, FileId, Function, Location, LocationId, Op, Operand, Register, Space, Terminator, Type,
 };
 
+use crate::emit::{Emitter, Pointer};
 use crate::program::Layout;
 use crate::source::Lines;
 use crate::types::{Types, register_type};
-
-/// Most instructions of one kernel, with all that is copied into it.
-const MOST_INSTRUCTIONS: usize = 2_000_000;
 
 /// What cannot be lowered, and where.
 pub(crate) type Fault = (String, Span);
@@ -36,23 +34,6 @@ pub(crate) enum Value {
     Inputs(Vec<Option<BuiltIn>>),
     /// A texture, sampler or something else that has no value here.
     Handle,
-}
-
-/// Where something lies.
-#[derive(Debug, Clone)]
-pub(crate) enum Pointer {
-    /// In registers: a variable of the function, of which every part is named.
-    Registers(Vec<Register>),
-    /// In memory.
-    Memory {
-        space: Space,
-        /// A register with an address, or a variable.
-        base: Operand,
-        /// Bytes from there.
-        offset: i64,
-        /// The buffer, by its position among the parameters.
-        buffer: Option<usize>,
-    },
 }
 
 /// A loop that is under way: where `continue` and `break` lead.
@@ -82,10 +63,7 @@ pub(crate) struct Builder<'a> {
     pub(crate) types: Types<'a>,
     pub(crate) layout: &'a Layout,
     lines: &'a Lines,
-    pub(crate) out: FunctionBuilder,
-    pub(crate) at: BlockId,
-    /// Control comes to the block.
-    pub(crate) open: bool,
+    emit: Emitter,
     /// Private and workgroup variables.
     pub(crate) globals: FxHashMap<Handle<GlobalVariable>, Pointer>,
     /// Buffers' addresses, by position.
@@ -93,36 +71,41 @@ pub(crate) struct Builder<'a> {
     /// Conditions behind which a function returns, and those that end loops.
     pub(crate) early_returns: Vec<(u32, u32)>,
     pub(crate) loops: Vec<(u32, u32)>,
-    /// Values are as little known as to the specification's own analysis.
-    pub(crate) by_specification: bool,
-    instructions: usize,
     place: (Span, LocationId),
+}
+
+impl Deref for Builder<'_> {
+    type Target = Emitter;
+
+    fn deref(&self) -> &Emitter {
+        &self.emit
+    }
+}
+
+impl DerefMut for Builder<'_> {
+    fn deref_mut(&mut self) -> &mut Emitter {
+        &mut self.emit
+    }
 }
 
 impl<'a> Builder<'a> {
     pub(crate) fn new(module: &'a naga::Module, layout: &'a Layout, lines: &'a Lines) -> Builder<'a> {
-        let mut out = FunctionBuilder::new();
-        let at = out.block();
         Builder {
             module,
             types: Types { module },
             layout,
             lines,
-            out,
-            at,
-            open: true,
+            emit: Emitter::new(),
             globals: FxHashMap::default(),
             addresses: Vec::new(),
             early_returns: Vec::new(),
             loops: Vec::new(),
-            by_specification: false,
-            instructions: 0,
             place: (Span::UNDEFINED, LocationId(0)),
         }
     }
 
     pub(crate) fn finish(self) -> Function {
-        self.out.finish()
+        self.emit.out.finish()
     }
 
     /// Lowers a whole entry point.
@@ -152,9 +135,7 @@ impl<'a> Builder<'a> {
             })
             .collect();
         self.function(&entry.function, arguments, None, LocationId(0))?;
-        if self.open {
-            self.out.terminate(self.at, Terminator::Return);
-        }
+        self.end(Terminator::Return);
         Ok(())
     }
 
@@ -212,58 +193,18 @@ impl<'a> Builder<'a> {
         self.place = (Span::UNDEFINED, self.place.1);
     }
 
-    pub(crate) fn push(&mut self, op: Op, into: &[Register], from: &[Operand]) {
-        if self.open {
-            self.instructions += 1;
-            self.out.push(self.at, op, into, from);
-        }
-    }
-
     /// Whether more has been copied in than anybody writes.
     pub(crate) fn check_size(&self, span: Span) -> Result<(), Fault> {
-        if self.instructions > MOST_INSTRUCTIONS {
+        if self.is_too_large() {
             return Err(("the entry point and all that it calls are too large".to_owned(), span));
         }
         Ok(())
-    }
-
-    /// An operation with one result.
-    pub(crate) fn result(&mut self, op: Op, ty: Type, from: &[Operand]) -> Operand {
-        let into = self.out.register(ty);
-        self.push(op, &[into], from);
-        into.into()
-    }
-
-    /// An operation whose results are not known.
-    pub(crate) fn unknown(&mut self, name: &str, types: &[Type], from: &[Operand]) -> Vec<Operand> {
-        let into: Vec<Register> = types.iter().map(|&ty| self.out.register(ty)).collect();
-        let table = &mut self.out.tables().opaque;
-        let id = table.iter().position(|known| known.mnemonic == name).unwrap_or_else(|| {
-            table.push(Opaque { mnemonic: name.to_owned() });
-            table.len() - 1
-        });
-        self.push(Op::Opaque(OpaqueId(id as u32)), &into, from);
-        into.into_iter().map(Operand::from).collect()
     }
 
     /// Registers for the scalars of a type.
     pub(crate) fn registers(&mut self, inner: &TypeInner) -> Option<Vec<Register>> {
         let slots = self.types.slots(inner)?;
         Some(slots.into_iter().map(|slot| self.out.register(register_type(slot.scalar))).collect())
-    }
-
-    /// A variable of the kernel in memory.
-    pub(crate) fn variable(&mut self, name: &str, space: Space, bytes: u64) -> Pointer {
-        let variables = &mut self.out.tables().variables;
-        variables.push(IrVariable {
-            name: name.to_owned(),
-            space,
-            ty: Type::B8,
-            bytes: bytes.max(1),
-            align: 16,
-        });
-        let symbol = Symbol::Local(variables.len() as u32 - 1);
-        Pointer::Memory { space, base: Operand::Symbol { symbol, offset: 0 }, offset: 0, buffer: None }
     }
 
     /// Private and workgroup variables.

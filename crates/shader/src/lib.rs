@@ -1,6 +1,6 @@
 //! Compute shaders as kernel IR.
 //!
-//! Belongs here: what WGSL is in terms of kernel IR: structured control flow, memory of every address space, barriers, atomics
+//! Belongs here: what WGSL and SPIR-V are in terms of kernel IR: structured control flow, memory of every address space, barriers, atomics
 //! and subgroup operations, with the place of each piece in the source.
 //! Does not belong here: any rule about what is right or wrong, execution, and reading of files.
 //!
@@ -16,15 +16,19 @@
 //! ```
 
 mod builtin;
+mod emit;
 mod expression;
 mod frame;
 mod math;
 mod memory;
 mod operation;
+mod place;
 mod program;
 mod source;
+mod spirv;
 mod statement;
 mod subgroup;
 mod types;
 
 pub use program::{Parameter, ParameterKind, Shader, ShaderError, wgsl, wgsl_by_specification};
+pub use spirv::{spirv, spirv_listing};

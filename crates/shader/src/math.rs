@@ -1,24 +1,23 @@
 //! Built-in functions on numbers.
 
-use naga::{BinaryOperator as B, MathFunction as M, Scalar, ScalarKind, TypeInner, UnaryOperator};
+use naga::{BinaryOperator as B, MathFunction as M, Scalar, ScalarKind, UnaryOperator};
 use standstill_kernel_ir::{
     Arithmetic, ArithmeticFlags as Flags, BooleanOperation, Comparison, Op, Operand, Operation, Type,
 };
 
-use crate::frame::Builder;
+use crate::emit::Emitter;
 use crate::operation::{arithmetic, bits, compare, flagged};
 use crate::types::register_type;
 
-impl Builder<'_> {
+impl Emitter {
     /// A built-in function; those whose values are not modelled give something unknown that depends on the arguments alone.
     pub(crate) fn math(
         &mut self,
         fun: M,
         kind: Scalar,
         arguments: &[Vec<Operand>],
-        result: &TypeInner,
+        results: &[Type],
     ) -> Option<Vec<Operand>> {
-        let ty = register_type(kind);
         let first = arguments.first()?;
         let empty = Vec::new();
         let second = arguments.get(1).unwrap_or(&empty);
@@ -34,14 +33,6 @@ impl Builder<'_> {
                 return Some(self.each(kind, B::Divide, first, &[length]));
             }
             M::Cross => return self.cross(kind, first, second),
-            M::Transpose => {
-                let TypeInner::Matrix { columns, rows, .. } = *result else { return None };
-                // The result's columns are the argument's rows.
-                let (columns, rows) = (columns as usize, rows as usize);
-                let at = |row: usize, column: usize| first.get(row * columns + column).copied();
-                let all = (0..columns).flat_map(|column| (0..rows).map(move |row| (row, column)));
-                return all.map(|(row, column)| at(row, column)).collect();
-            }
             _ => {}
         }
         let width = arguments.iter().map(Vec::len).max().unwrap_or(0);
@@ -56,22 +47,28 @@ impl Builder<'_> {
                 None => {
                     // All results depend on all arguments.
                     let sources: Vec<Operand> = arguments.iter().flatten().copied().collect();
-                    let slots = self.types.slots(result)?;
-                    let flags = Flags::OTHER;
-                    return Some(
-                        slots
-                            .iter()
-                            .map(|slot| {
-                                let ty = register_type(slot.scalar);
-                                self.result(flagged(Operation::Mov, ty, flags), ty, &sources)
-                            })
-                            .collect(),
-                    );
+                    return Some(self.depending(results, &sources));
                 }
             }
         }
-        let _ = ty;
         Some(all)
+    }
+
+    /// Values that are not modelled, but depend on nothing beside the sources.
+    pub(crate) fn depending(&mut self, results: &[Type], sources: &[Operand]) -> Vec<Operand> {
+        let one = |&ty: &Type| self.result(flagged(Operation::Mov, ty, Flags::OTHER), ty, sources);
+        results.iter().map(one).collect()
+    }
+
+    /// Rows become columns: the result has these columns and rows.
+    pub(crate) fn transpose(
+        &self,
+        (columns, rows): (usize, usize),
+        from: &[Operand],
+    ) -> Option<Vec<Operand>> {
+        let at = |row: usize, column: usize| from.get(row * columns + column).copied();
+        let all = (0..columns).flat_map(|column| (0..rows).map(move |row| (row, column)));
+        all.map(|(row, column)| at(row, column)).collect()
     }
 
     fn scalar_math(&mut self, fun: M, kind: Scalar, of: &[Operand]) -> Option<Operand> {

@@ -4,14 +4,15 @@ use naga::{
     AddressSpace, AtomicFunction, Expression, GlobalVariable, Handle, Span, StorageAccess, TypeInner,
 };
 use standstill_kernel_ir::{
-    Access, ArithmeticFlags as Flags, AtomicOperation, Comparison, Op, Operand, Operation, Order, Register,
-    Scope, Space, Special, Type,
+    Access, AtomicOperation, Comparison, Op, Operand, Order, Register, Scope, Space, Type,
 };
 
+use crate::emit::Pointer;
 use crate::expression::pointee;
-use crate::frame::{Builder, Fault, Frame, Pointer, Value, plain_access};
-use crate::operation::{arithmetic, compare, flagged};
-use crate::types::{memory_type, register_type};
+use crate::frame::{Builder, Fault, Frame, Value, plain_access};
+use crate::operation::compare;
+use crate::place::address;
+use crate::types::register_type;
 
 /// What a load sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,40 +71,15 @@ impl<'a> Builder<'a> {
 
     fn load_as(&mut self, pointer: &Pointer, inner: &TypeInner, seen: Seen) -> Option<Vec<Operand>> {
         let slots = self.types.slots(inner)?;
-        let mut all = Vec::with_capacity(slots.len());
-        match pointer {
-            Pointer::Registers(registers) => {
-                for (&register, slot) in registers.iter().zip(&slots) {
-                    all.push(self.copy(register_type(slot.scalar), register.into()));
-                }
-            }
-            Pointer::Memory { space, .. } => {
-                for slot in slots {
-                    let address = address(pointer, slot.offset)?;
-                    let stored = memory_type(slot.scalar);
-                    let mut access = plain_access(*space, stored);
-                    if matches!(inner, TypeInner::Atomic(_)) && seen != Seen::Same {
-                        (access.order, access.scope) = strength(*space);
-                    }
-                    let (op, from) = match seen {
-                        Seen::Anything => {
-                            (arithmetic(Operation::Mov, stored), Operand::Special(Special::Other))
-                        }
-                        Seen::Written | Seen::Same => (Op::Load(access), address),
-                    };
-                    let value = self.result(op, stored, &[from]);
-                    all.push(match register_type(slot.scalar) {
-                        Type::Pred => self.result(
-                            compare(Comparison::Ne, Type::U32),
-                            Type::Pred,
-                            &[value, Operand::Immediate(0)],
-                        ),
-                        _ => value,
-                    });
-                }
-            }
+        let strong = matches!(inner, TypeInner::Atomic(_)) && seen != Seen::Same;
+        let order = match pointer {
+            Pointer::Memory { space, .. } if strong => Some(strength(*space)),
+            _ => None,
+        };
+        match seen {
+            Seen::Anything => Some(self.anything(&slots)),
+            Seen::Written | Seen::Same => self.load_slots(pointer, &slots, order),
         }
-        Some(all)
     }
 
     /// Puts scalars where a pointer points; with an order, as an atomic store.
@@ -115,33 +91,7 @@ impl<'a> Builder<'a> {
         order: Option<(Order, Scope)>,
     ) -> Option<()> {
         let slots = self.types.slots(inner)?;
-        match pointer {
-            Pointer::Registers(registers) => {
-                for ((&register, &value), slot) in registers.iter().zip(values).zip(&slots) {
-                    let ty = register_type(slot.scalar);
-                    self.push(flagged(Operation::Mov, ty, 0), &[register], &[value]);
-                }
-            }
-            Pointer::Memory { space, .. } => {
-                for (&value, slot) in values.iter().zip(&slots) {
-                    let address = address(pointer, slot.offset)?;
-                    let stored = memory_type(slot.scalar);
-                    let value = match register_type(slot.scalar) {
-                        Type::Pred => {
-                            let (yes, no) = (Operand::Immediate(1), Operand::Immediate(0));
-                            self.result(arithmetic(Operation::Selp, Type::U32), Type::U32, &[yes, no, value])
-                        }
-                        _ => value,
-                    };
-                    let mut access = plain_access(*space, stored);
-                    if let Some((order, scope)) = order {
-                        (access.order, access.scope) = (order, scope);
-                    }
-                    self.push(Op::Store(access), &[], &[address, value]);
-                }
-            }
-        }
-        Some(())
+        self.store_slots(pointer, &slots, values, order)
     }
 
     /// A pointer to a named part.
@@ -172,16 +122,9 @@ impl<'a> Builder<'a> {
         if let Operand::Immediate(index) = index {
             return self.part(pointer, inner, u32::try_from(index).ok()?);
         }
-        let Pointer::Memory { space, base, offset, buffer } = pointer else { return None };
-        let stride = Operand::Immediate(u64::from(self.types.stride(inner)?));
+        let stride = self.types.stride(inner)?;
         let ty = if signed { Type::S32 } else { Type::U32 };
-        let start = match *base {
-            Operand::Symbol { .. } => self.copy(Type::U64, *base),
-            base => base,
-        };
-        let distance = self.result(flagged(Operation::Mul, ty, Flags::WIDE), Type::U64, &[index, stride]);
-        let sum = self.result(arithmetic(Operation::Add, Type::S64), Type::U64, &[start, distance]);
-        Some(Pointer::Memory { space: *space, base: sum, offset: *offset, buffer: *buffer })
+        self.further(pointer, ty, index, stride)
     }
 
     /// An atomic update (WGSL, «Atomic Read-modify-write»).
@@ -226,9 +169,7 @@ impl<'a> Builder<'a> {
         let op = Op::Atomic { access, operation };
         let Some(result) = result else {
             let into: &[Operand] = &[Operand::Absent];
-            if self.open {
-                self.out.push_guarded(self.at, None, op, into, &operands);
-            }
+            self.push_to(op, into, &operands);
             return Ok(());
         };
         let old: Register = self.out.register(ty);
@@ -266,17 +207,4 @@ impl<'a> Builder<'a> {
 /// Atomics are relaxed: workgroup memory is for the workgroup, buffers are for the device (WGSL, «Memory Model»).
 fn strength(space: Space) -> (Order, Scope) {
     (Order::Relaxed, if space == Space::Shared { Scope::Cta } else { Scope::Gpu })
-}
-
-/// The address of a byte behind a pointer.
-fn address(pointer: &Pointer, more: u32) -> Option<Operand> {
-    let Pointer::Memory { base, offset, .. } = pointer else { return None };
-    let offset = i32::try_from(offset + i64::from(more)).ok()?;
-    Some(match *base {
-        Operand::Register(base) => Operand::Address { base, offset },
-        Operand::Symbol { symbol, offset: from } => {
-            Operand::Symbol { symbol, offset: from.checked_add(offset)? }
-        }
-        other => other,
-    })
 }

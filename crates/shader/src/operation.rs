@@ -8,6 +8,7 @@ use standstill_kernel_ir::{
     Arithmetic, ArithmeticFlags as Flags, BooleanOperation, Comparison, Op, Operand, Operation, Type,
 };
 
+use crate::emit::Emitter;
 use crate::frame::{Builder, Fault, Frame, Value};
 use crate::types::register_type;
 
@@ -51,15 +52,6 @@ pub(crate) fn bits(ty: Type) -> Type {
 }
 
 impl<'a> Builder<'a> {
-    pub(crate) fn unary(&mut self, op: UnaryOperator, kind: Scalar, operand: Operand) -> Operand {
-        let ty = register_type(kind);
-        match op {
-            UnaryOperator::Negate => self.result(arithmetic(Operation::Neg, signed(ty)), ty, &[operand]),
-            UnaryOperator::LogicalNot => self.result(arithmetic(Operation::Not, Type::Pred), ty, &[operand]),
-            UnaryOperator::BitwiseNot => self.result(arithmetic(Operation::Not, bits(ty)), ty, &[operand]),
-        }
-    }
-
     /// An operator on values of any shape.
     pub(crate) fn binary_of(
         &mut self,
@@ -74,7 +66,7 @@ impl<'a> Builder<'a> {
         let kind = self.scalar_kind(&first).ok_or_else(fault)?;
         let (a, b) = (self.scalars(frame, left)?, self.scalars(frame, right)?);
         if op == BinaryOperator::Multiply
-            && let Some(product) = self.matrix_product(&first, &second, kind, &a, &b)
+            && let Some(product) = self.product_of(&first, &second, kind, &a, &b)
         {
             return Ok(Value::Scalars(product));
         }
@@ -87,6 +79,40 @@ impl<'a> Builder<'a> {
             all.push(self.binary(op, kind, a, b));
         }
         Ok(Value::Scalars(all))
+    }
+
+    /// A product in which a matrix takes part.
+    fn product_of(
+        &mut self,
+        first: &TypeInner,
+        second: &TypeInner,
+        kind: Scalar,
+        a: &[Operand],
+        b: &[Operand],
+    ) -> Option<Vec<Operand>> {
+        let shape = |inner: &TypeInner| match *inner {
+            TypeInner::Matrix { columns, rows, .. } => Some((columns as usize, rows as usize)),
+            _ => None,
+        };
+        // Of vectors the left one is a row, the right one a column.
+        let (left, right) = match (shape(first), shape(second)) {
+            (Some(left), Some(right)) => (left, right),
+            (Some(left), None) if b.len() > 1 => (left, (1, b.len())),
+            (None, Some(right)) if a.len() > 1 => ((a.len(), 1), right),
+            _ => return None,
+        };
+        self.matrix_product(kind, left, a, right, b)
+    }
+}
+
+impl Emitter {
+    pub(crate) fn unary(&mut self, op: UnaryOperator, kind: Scalar, operand: Operand) -> Operand {
+        let ty = register_type(kind);
+        match op {
+            UnaryOperator::Negate => self.result(arithmetic(Operation::Neg, signed(ty)), ty, &[operand]),
+            UnaryOperator::LogicalNot => self.result(arithmetic(Operation::Not, Type::Pred), ty, &[operand]),
+            UnaryOperator::BitwiseNot => self.result(arithmetic(Operation::Not, bits(ty)), ty, &[operand]),
+        }
     }
 
     /// An operator on two scalars of one kind (WGSL, «Arithmetic Expressions», «Comparison Expressions», «Bit Expressions»).
@@ -220,26 +246,15 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A product in which a matrix takes part.
-    fn matrix_product(
+    /// The product of two matrices, each with its columns and rows.
+    pub(crate) fn matrix_product(
         &mut self,
-        first: &TypeInner,
-        second: &TypeInner,
         kind: Scalar,
+        (a_columns, a_rows): (usize, usize),
         a: &[Operand],
+        (b_columns, b_rows): (usize, usize),
         b: &[Operand],
     ) -> Option<Vec<Operand>> {
-        let shape = |inner: &TypeInner| match *inner {
-            TypeInner::Matrix { columns, rows, .. } => Some((columns as usize, rows as usize)),
-            _ => None,
-        };
-        // Of vectors the left one is a row, the right one a column.
-        let (a_columns, a_rows, b_columns, b_rows) = match (shape(first), shape(second)) {
-            (Some((ac, ar)), Some((bc, br))) => (ac, ar, bc, br),
-            (Some((ac, ar)), None) if b.len() > 1 => (ac, ar, 1, b.len()),
-            (None, Some((bc, br))) if a.len() > 1 => (a.len(), 1, bc, br),
-            _ => return None,
-        };
         if a_columns != b_rows {
             return None;
         }

@@ -1,6 +1,7 @@
 //! From a text to a program: entry points, buffers and their parameters.
 
 use naga::{AddressSpace, ArraySize, GlobalVariable, Handle, Override, ShaderStage, TypeInner};
+use rustc_hash::FxHashMap;
 use standstill_kernel_ir::{
     Function, FunctionHeader, FunctionId, FunctionKind, LaunchBounds, Module, Parameter as IrParameter,
     Program, Type,
@@ -25,11 +26,17 @@ pub struct ShaderError {
 /// Compute shaders as kernel IR.
 #[derive(Debug, Clone)]
 pub struct Shader {
-    module: Module,
-    functions: Vec<Function>,
-    parameters: Vec<Vec<Parameter>>,
-    early_returns: Vec<(u32, u32)>,
-    loops: Vec<(u32, u32)>,
+    pub(crate) module: Module,
+    pub(crate) functions: Vec<Function>,
+    pub(crate) parameters: Vec<Vec<Parameter>>,
+    pub(crate) early_returns: Vec<(u32, u32)>,
+    pub(crate) loops: Vec<(u32, u32)>,
+    /// What stands at an instruction without a line, by its number.
+    pub(crate) places: FxHashMap<u32, String>,
+    /// Source texts that came with it, each with the name of its file.
+    pub(crate) sources: Vec<(String, String)>,
+    pub(crate) problems: Vec<ShaderError>,
+    pub(crate) is_spirv: bool,
 }
 
 /// What a parameter of a kernel stands for.
@@ -63,6 +70,46 @@ pub enum ParameterKind {
 }
 
 impl Shader {
+    pub(crate) fn new(file: &str) -> Shader {
+        Shader {
+            module: Module {
+                // Index 0 stays unused.
+                files: vec![String::new(), file.to_owned()],
+                target: "sm_80".to_owned(),
+                address_bits: 64,
+                ..Module::default()
+            },
+            functions: Vec::new(),
+            parameters: Vec::new(),
+            early_returns: Vec::new(),
+            loops: Vec::new(),
+            places: FxHashMap::default(),
+            sources: Vec::new(),
+            problems: Vec::new(),
+            is_spirv: false,
+        }
+    }
+
+    /// Whether it is a SPIR-V module, for which no specification's uniformity analysis decides.
+    pub fn is_spirv(&self) -> bool {
+        self.is_spirv
+    }
+
+    /// Entry points that are left out, and why.
+    pub fn problems(&self) -> &[ShaderError] {
+        &self.problems
+    }
+
+    /// What stands at a place of a module without debugging information, such as the barrier's number in its function.
+    pub fn place(&self, line: u32) -> Option<&str> {
+        self.places.get(&line).map(String::as_str)
+    }
+
+    /// Source texts that the module holds, each with the name of its file.
+    pub fn sources(&self) -> &[(String, String)] {
+        &self.sources
+    }
+
     /// What the parameters of a kernel stand for, in their order.
     pub fn parameters(&self, kernel: FunctionId) -> &[Parameter] {
         self.parameters.get(kernel.0 as usize).map_or(&[], Vec::as_slice)
@@ -224,19 +271,7 @@ fn lower(
     by_specification: bool,
 ) -> Result<Shader, ShaderError> {
     let layout = Layout::of(module);
-    let mut shader = Shader {
-        module: Module {
-            // Index 0 stays unused.
-            files: vec![String::new(), file.to_owned()],
-            target: "sm_80".to_owned(),
-            address_bits: 64,
-            ..Module::default()
-        },
-        functions: Vec::new(),
-        parameters: Vec::new(),
-        early_returns: Vec::new(),
-        loops: Vec::new(),
-    };
+    let mut shader = Shader::new(file);
     for entry in module.entry_points.iter().filter(|entry| entry.stage == ShaderStage::Compute) {
         if entry.workgroup_size_overrides.is_none() && entry.workgroup_size.contains(&0) {
             let message = format!("the workgroup of `{}` has no invocations", entry.name);

@@ -2,13 +2,12 @@
 
 use naga::{Barrier, Block, Expression, Handle, Span, Statement, SwitchCase, SwitchValue};
 use standstill_kernel_ir::{
-    BarrierKind, BlockId, Comparison, FenceKind, Guard, Op, Operand, Operation, Order, Register, Scope,
-    Terminator, Type,
+    BarrierKind, BlockId, Comparison, FenceKind, Op, Operand, Order, Scope, Terminator, Type,
 };
 
 use crate::expression::pointee;
 use crate::frame::{Around, Builder, Fault, Frame, Value};
-use crate::operation::{compare, flagged};
+use crate::operation::compare;
 use crate::types::register_type;
 
 impl<'a> Builder<'a> {
@@ -107,39 +106,12 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Ends the block being built.
-    pub(crate) fn end(&mut self, terminator: Terminator) {
-        if self.open {
-            self.out.terminate(self.at, terminator);
-        }
-        self.open = false;
-    }
-
-    /// Goes on in a block.
-    pub(crate) fn begin(&mut self, block: BlockId) {
-        self.at = block;
-        self.open = true;
-    }
-
     fn jump(&mut self, frame: &Frame<'a>, to: Option<BlockId>, span: Span) {
         self.locate(frame, span);
         match to {
             Some(to) => self.end(Terminator::Jump(to)),
             None => self.end(Terminator::Trap),
         }
-    }
-
-    /// A condition as a guard.
-    fn guard(&mut self, condition: Operand) -> Guard {
-        let register = match condition {
-            Operand::Register(register) => register,
-            other => {
-                let register = self.out.register(Type::Pred);
-                self.push(flagged(Operation::Mov, Type::Pred, 0), &[register], &[other]);
-                register
-            }
-        };
-        Guard::new(register, false)
     }
 
     fn choice(
@@ -299,14 +271,6 @@ impl<'a> Builder<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Copies values to registers, all read before any is written.
-    fn hand_over(&mut self, into: &[Register], values: &[Operand]) {
-        for (&register, &value) in into.iter().zip(values) {
-            let ty = self.out.tables().registers.get(register.0 as usize).map_or(Type::U32, |info| info.ty);
-            self.push(flagged(Operation::Mov, ty, 0), &[register], &[value]);
-        }
     }
 
     fn call(

@@ -32,9 +32,11 @@ pub(crate) fn register_type(scalar: Scalar) -> Type {
 
 /// The same in memory, where a truth value takes four bytes.
 pub(crate) fn memory_type(scalar: Scalar) -> Type {
-    match register_type(scalar) {
-        Type::Pred => Type::U32,
-        ty => ty,
+    match (register_type(scalar), scalar.width) {
+        (Type::Pred, _) => Type::U32,
+        (Type::S32, 1) => Type::S8,
+        (Type::U32, 1) => Type::U8,
+        (ty, _) => ty,
     }
 }
 

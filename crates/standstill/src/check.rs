@@ -79,6 +79,7 @@ fn check_one(
     let mut checked = Checked { errors: loaded.errors, ..Checked::default() };
     let readable = loaded.source.is_some()
         || loaded.kernel_text.is_some()
+        || loaded.module.is_some()
         || !loaded.texts.is_empty()
         || !loaded.sha256.is_empty();
     checked.input = readable.then(|| Input { path: shown.clone(), sha256: loaded.sha256 });
@@ -112,7 +113,11 @@ fn check_one(
         keep_shown(text, &findings, sources);
     }
     if let Some((language, text)) = loaded.kernel_text {
-        findings.extend(check_kernel_text(language, text, &shown, arguments, &mut checked, sources));
+        findings.extend(check_kernel_text(language, text, &[], &shown, arguments, &mut checked, sources));
+    }
+    if let Some(module) = loaded.module {
+        let (language, text) = (Language::SpirV, String::new());
+        findings.extend(check_kernel_text(language, text, &module, &shown, arguments, &mut checked, sources));
     }
     if let Some(compiled) = &loaded.compiled {
         checked.compiler = compiled.compiler.clone();
@@ -156,6 +161,7 @@ fn analyse_text(
 fn check_kernel_text(
     language: Language,
     text: String,
+    module: &[u8],
     shown: &str,
     arguments: &CheckArgs,
     checked: &mut Checked,
@@ -167,9 +173,11 @@ fn check_kernel_text(
     let analyse = match language {
         Language::Rust => rust::analyse,
         Language::Wgsl => shader::analyse,
+        Language::SpirV => shader::analyse_module,
     };
     let request = kernel_text::Request {
         text: &text,
+        module,
         name: shown,
         shapes: &|name| match wanted(arguments, name) {
             true => launch::shapes(&arguments.launch, &launches, None, name),
@@ -179,7 +187,14 @@ fn check_kernel_text(
         by_specification: arguments.wgsl_strict,
     };
     let analysed = kernel_text::with_room(&request, analyse);
-    sources.insert(shown.to_owned(), text.into());
+    if module.is_empty() {
+        sources.insert(shown.to_owned(), text.into());
+    }
+    for (file, text) in analysed.sources {
+        if file == shown || sources.text(&file).is_none() {
+            sources.insert(file, text.into());
+        }
+    }
     checked.errors.extend(analysed.problems.into_iter().map(|p| error(p.line, p.column, p.message)));
     checked.kernels.extend(analysed.kernels);
     checked.facts.extend(analysed.facts);

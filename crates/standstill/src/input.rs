@@ -33,6 +33,8 @@ pub(crate) struct Loaded {
     pub(crate) compiled: Option<Compiled>,
     /// The text of a source that is read without a compiler, and its language.
     pub(crate) kernel_text: Option<(Language, String)>,
+    /// The bytes of a SPIR-V module.
+    pub(crate) module: Option<Vec<u8>>,
     /// SHA-256 of the input, when asked for.
     pub(crate) sha256: String,
     /// What could not be read.
@@ -62,13 +64,16 @@ pub(crate) enum Language {
     Rust,
     /// Shaders in WGSL.
     Wgsl,
+    /// Shaders in SPIR-V.
+    SpirV,
 }
 
 /// By the extension of the file's name.
-const LANGUAGES: [(&str, Language); 2] = [("rs", Language::Rust), ("wgsl", Language::Wgsl)];
+const LANGUAGES: [(&str, Language); 3] =
+    [("rs", Language::Rust), ("wgsl", Language::Wgsl), ("spv", Language::SpirV)];
 
-/// Inputs of other languages, which are not read.
-const OTHER_LANGUAGES: [(&str, &str); 1] = [("spv", "SPIR-V")];
+/// How a SPIR-V module begins, in either byte order.
+const SPIRV_MAGIC: [[u8; 4]; 2] = [[0x03, 0x02, 0x23, 0x07], [0x07, 0x23, 0x02, 0x03]];
 
 /// Reads an input and everything that an analysis needs of it.
 pub(crate) fn load(path: &Path, toolchain: &Toolchain<'_>, hash: bool) -> Loaded {
@@ -86,17 +91,14 @@ pub(crate) fn load(path: &Path, toolchain: &Toolchain<'_>, hash: bool) -> Loaded
     if hash {
         loaded.sha256 = sha256(&bytes);
     }
-    if let Some((_, language)) = OTHER_LANGUAGES.iter().find(|(e, _)| *e == extension) {
-        let read =
-            "CUDA sources (.cu), Rust kernels (.rs), WGSL (.wgsl), PTX, and files with PTX inside are read";
-        loaded.fail(&shown, format!("{language} inputs are not read by this version; {read}"));
-        return loaded;
-    }
     if bytes.iter().all(u8::is_ascii_whitespace) {
         loaded.fail(&shown, "the file is empty");
         return loaded;
     }
-    if let Some(&(_, language)) = LANGUAGES.iter().find(|(known, _)| *known == extension) {
+    let language = LANGUAGES.iter().find(|(known, _)| *known == extension).map(|&(_, language)| language);
+    if language == Some(Language::SpirV) || SPIRV_MAGIC.iter().any(|magic| bytes.starts_with(magic)) {
+        loaded.module = Some(bytes);
+    } else if let Some(language) = language {
         loaded.kernel_text = utf8(bytes, &shown, &mut loaded).map(|text| (language, text));
     } else if is_source {
         load_source(path, &shown, bytes, toolchain, &mut loaded);

@@ -10,6 +10,8 @@ use crate::unused::KernelFacts;
 pub(crate) struct Request<'a> {
     /// The text of the source file.
     pub(crate) text: &'a str,
+    /// The module, of a language that is no text.
+    pub(crate) module: &'a [u8],
     /// What findings call it.
     pub(crate) name: &'a str,
     /// The launches to analyse a kernel for, by its name; none leaves the kernel out.
@@ -77,6 +79,8 @@ pub(crate) struct Analysed {
     pub(crate) coverage: Coverage,
     /// What is no kernel source.
     pub(crate) problems: Vec<SyntaxProblem>,
+    /// Texts to show where they are not on disk, each with its file's name.
+    pub(crate) sources: Vec<(String, String)>,
 }
 
 /// The launch for which a kernel is to be checked, by its name; none for kernels that are not wanted.

@@ -87,6 +87,7 @@ mod tests {
         let shapes = |_: &str| vec![LaunchShape::default()];
         let analysed = analyse(&Request {
             text,
+            module: &[],
             name: "k.rs",
             shapes: &shapes,
             platform: None,

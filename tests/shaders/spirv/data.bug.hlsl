@@ -1,0 +1,15 @@
+// A barrier under a condition on each element.
+RWStructuredBuffer<uint> data : register(u0);
+cbuffer Settings : register(b1) { uint count; uint mode; };
+groupshared uint tile[64];
+groupshared uint flag;
+[numthreads(64, 1, 1)]
+void main(uint3 id : SV_DispatchThreadID, uint3 group : SV_GroupID, uint index : SV_GroupIndex)
+{
+    uint value = data[id.x];
+    if (value > 5) {
+        tile[index] = value;
+        GroupMemoryBarrierWithGroupSync(); //~ E0009
+    }
+    data[id.x] = value + 1;
+}

@@ -1,0 +1,15 @@
+// Trailing invocations return before the barrier.
+RWStructuredBuffer<uint> data : register(u0);
+cbuffer Settings : register(b1) { uint count; uint mode; };
+groupshared uint tile[64];
+groupshared uint flag;
+[numthreads(64, 1, 1)]
+void main(uint3 id : SV_DispatchThreadID, uint3 group : SV_GroupID, uint index : SV_GroupIndex)
+{
+    if (id.x >= count) {
+        return;
+    }
+    tile[index] = data[id.x];
+    GroupMemoryBarrierWithGroupSync(); //~ E0009
+    data[id.x] = tile[63 - index];
+}
