@@ -102,8 +102,10 @@ impl State {
         }
         let file = new_file(Path::new(&folder))?;
         let memo = Memo::new();
+        let mut trace = Trace::new(Writer::new(MappedFile::new(file)).ok()?, memo);
+        trace.write(&Record { thread: 0, site: 0, call: Call::HostNotSeen });
         Some(State {
-            trace: Trace::new(Writer::new(MappedFile::new(file)).ok()?, memo),
+            trace,
             numbers: Numbers::default(),
             memory: Ranges::default(),
             kernels: Kernels::default(),

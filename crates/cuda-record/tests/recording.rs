@@ -38,7 +38,7 @@ fn told(records: &[Record]) -> Vec<String> {
     let mut lines = Vec::new();
     for record in records {
         lines.push(match &record.call {
-            Call::NameSite { .. } | Call::NameObject { .. } => continue,
+            Call::NameSite { .. } | Call::NameObject { .. } | Call::HostNotSeen => continue,
             Call::CreateStream { stream, kind } => format!("stream {stream} {kind:?}"),
             Call::Submit { stream, work: what, .. } => format!("{stream}: {}", work(what)),
             Call::SubmitNode { stream, work: what, after, .. } => {
@@ -166,7 +166,8 @@ fn calls_have_the_places_that_they_stand_at() {
 
 /// What was asked, without what names places and kernels.
 fn asked(records: &[Record]) -> Vec<Call> {
-    let names = |call: &Call| matches!(call, Call::NameSite { .. } | Call::NameObject { .. });
+    let names =
+        |call: &Call| matches!(call, Call::NameSite { .. } | Call::NameObject { .. } | Call::HostNotSeen);
     records.iter().map(|record| record.call.clone()).filter(|call| !names(call)).collect()
 }
 

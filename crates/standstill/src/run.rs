@@ -242,7 +242,7 @@ impl<'a> Watcher<'a> {
         self.report.findings.extend(merge(&shown, findings));
         self.report.coverage.add(recorded.coverage);
         self.report.not_understood.extend(unknown_bytes(&shown, recorded.unknown));
-        self.report.not_understood.extend(recorded.undecided);
+        self.report.not_understood.extend(recorded.not_understood);
     }
 
     fn finish(mut self, outcome: &Outcome) -> u8 {

@@ -79,7 +79,7 @@ pub(crate) fn streams(arguments: &StreamsArgs) -> u8 {
         report.findings.extend(merge(&shown, judged.findings));
         report.coverage.add(judged.coverage);
         report.not_understood.extend(unknown_bytes(&shown, judged.unknown));
-        report.not_understood.extend(judged.undecided);
+        report.not_understood.extend(judged.not_understood);
     }
     report.evidence.command = command_line();
     report.exit = i32::from(exit::code(&report, arguments.verdict.strict));

@@ -64,6 +64,8 @@ pub struct Check {
     /// Places of pairs of which nothing is known.
     undecided: FxHashSet<(Site, Site)>,
     host_accesses: u64,
+    /// What the host itself does with memory is not part of the trace.
+    host_is_not_seen: bool,
     /// Records so far.
     taken: u64,
     sweep_at: usize,
@@ -88,6 +90,7 @@ impl Default for Check {
             found: Found::default(),
             undecided: FxHashSet::default(),
             host_accesses: 0,
+            host_is_not_seen: false,
             taken: 0,
             sweep_at: SWEEP,
             coverage: Coverage::default(),
@@ -166,6 +169,7 @@ impl Check {
                 self.talk.see(caller.record, access, access.mode == Mode::Write);
                 self.push(actor, Some(placed), What::Touch(Some(vec![*access])));
             }
+            Call::HostNotSeen => self.host_is_not_seen = true,
             Call::AccessesUnseen => self.talk.not_seen(caller.record),
             Call::Begin { operation } => {
                 if let Some(known) = self.actors.get_mut(operation) {

@@ -13,6 +13,11 @@ pub struct Coverage {
     pub widened: u64,
     /// Accesses of the host that were seen.
     pub host_accesses: u64,
+    /// Copies from and to memory of the host, and functions of the host, in a trace that does not have what the host itself does
+    /// with memory.
+    pub beside_unseen: u64,
+    /// Where the first of them stands.
+    pub beside_unseen_at: Option<Site>,
     /// Pairs of launches on different streams that nothing orders and that have a pointer to the same bytes, counted by
     /// their places: what either does with it is not known.
     pub undecided: u64,

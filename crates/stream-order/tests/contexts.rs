@@ -2,7 +2,9 @@
 
 use standstill_findings::Rule;
 use standstill_stream_order::Check;
-use standstill_trace::{Access, Allocation, Call, Mode, Record, Site, StreamKind, Target, Until, Work};
+use standstill_trace::{
+    Access, Allocation, Call, Copied, Memory, Mode, Record, Site, StreamKind, Target, Until, Work,
+};
 
 const BUFFER: u64 = 0x1000;
 const FLAG: u64 = 0x2000;
@@ -160,4 +162,22 @@ fn values_are_compared_as_the_driver_does() {
     check(Until::And, 4, 2, 4, false);
     check(Until::Nor, u64::from(u32::MAX), 0, 4, false);
     check(Until::Nor, 0, 1, 4, true);
+}
+
+#[test]
+fn copies_beside_a_host_that_is_not_seen_are_counted() {
+    let count = |told: Option<Call>, asynchronous, to| {
+        let accesses = vec![Access::bytes(Mode::Read, 0x1000, 8), Access::bytes(Mode::Write, 0x2000, 8)];
+        let work = Work::Copy { copied: Copied { asynchronous, from: Memory::Device, to }, accesses };
+        let mut check = Check::default();
+        for call in told.into_iter().chain([Call::Submit { operation: 1, stream: 0, work }]) {
+            check.take(&Record { thread: 0, site: 3, call });
+        }
+        let coverage = check.finish().1;
+        (coverage.beside_unseen, coverage.beside_unseen_at)
+    };
+    assert_eq!(count(None, true, Memory::Pinned), (0, None));
+    assert_eq!(count(Some(Call::HostNotSeen), true, Memory::Pinned), (1, Some(3)));
+    assert_eq!(count(Some(Call::HostNotSeen), false, Memory::Pinned), (0, None));
+    assert_eq!(count(Some(Call::HostNotSeen), true, Memory::Device), (0, None));
 }

@@ -9,7 +9,7 @@ use crate::record::Record;
 /// How a trace begins.
 const MAGIC: [u8; 8] = *b"standstl";
 /// Grows when an old reader would misread a new trace.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// Bytes of the header: the magic and the version.
 const HEADER: usize = 12;
 /// No record is longer: a longer length is damage.

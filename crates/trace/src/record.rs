@@ -228,6 +228,8 @@ pub enum Call {
         /// The site.
         site: Site,
     },
+    /// What the host itself does with memory is not part of this trace.
+    HostNotSeen,
 }
 
 /// One return address.

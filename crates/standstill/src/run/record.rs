@@ -93,7 +93,7 @@ impl Recording {
                 recorded.findings.extend(judged.findings);
                 recorded.coverage.add(judged.coverage);
                 recorded.unknown += judged.unknown;
-                recorded.undecided.extend(judged.undecided);
+                recorded.not_understood.extend(judged.not_understood);
             }
         }
         recorded
@@ -122,8 +122,8 @@ pub(super) struct Recorded {
     pub(super) coverage: Coverage,
     /// Operations of which it stayed unknown what they touch.
     pub(super) unknown: u64,
-    /// Pairs of launches that share a pointer without order.
-    pub(super) undecided: Vec<NotUnderstood>,
+    /// What else could not be judged.
+    pub(super) not_understood: Vec<NotUnderstood>,
     /// The traces that were kept.
     pub(super) traces: Vec<Stored>,
 }

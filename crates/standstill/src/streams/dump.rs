@@ -30,6 +30,7 @@ fn call(call: &Call) -> Option<String> {
         Call::MemoryInContext { address, context } => {
             format!("memory at {address:#x} is of context {context}")
         }
+        Call::HostNotSeen => "what the host itself does with memory is not seen".to_owned(),
         Call::AccessesUnseen => "accesses of the host were not seen".to_owned(),
         Call::Begin { operation } => format!("{operation} begins"),
         Call::ForBackward { site } => format!("site {site} is of the backward pass that stands there"),

@@ -7,7 +7,7 @@ use standstill_report::base_name;
 use standstill_stream_order::{
     Check, Drawing, Launches, Name, NoReach, Outstanding, Place, Places, Reach, findings,
 };
-use standstill_trace::{Access, Call, Damage, Record, Writer};
+use standstill_trace::{Access, Call, Damage, Record, Site, Writer};
 
 use super::places::{KnownPlaces, Resolved};
 use super::stored::Stored;
@@ -19,11 +19,16 @@ pub(crate) struct Judged {
     pub(crate) coverage: Coverage,
     /// Operations of which it stayed unknown what they touch.
     pub(crate) unknown: u64,
-    /// Pairs of launches that share a pointer without order, and where the first stands.
-    pub(crate) undecided: Option<NotUnderstood>,
+    /// What else could not be judged.
+    pub(crate) not_understood: Vec<NotUnderstood>,
     /// Why the trace could not be read to its end.
     pub(crate) damage: Option<Damage>,
 }
+
+const UNDECIDED: &str =
+    "pairs of launches that nothing orders and that share a pointer, which no known code uses";
+const BESIDE_UNSEEN: &str =
+    "copies and functions of the host beside which the host's own accesses are not seen on a card";
 
 /// Judges a trace, up to where it can be read. It is kept with what it does not say itself, where that is wanted: where
 /// its sites stand in the source, and what its launches touch, so that it can be judged without the program.
@@ -59,14 +64,15 @@ pub(crate) fn judge(
         operations: seen.operations,
         widened: seen.widened,
     };
-    let undecided = (seen.undecided > 0).then(|| {
-        let place = seen.undecided_at.and_then(|site| places.place(site));
+    let not_understood = |what: &str, count: u64, first: Option<Site>| {
+        let place = first.and_then(|site| places.place(site));
         let Place { file, line } = place.unwrap_or(Place { file: String::new(), line: 0 });
-        let what = "pairs of launches that nothing orders and that share a pointer, which no known code uses"
-            .to_owned();
-        NotUnderstood { file, line, what, count: seen.undecided }
-    });
-    Ok(Judged { findings, coverage, unknown: seen.unknown, undecided, damage })
+        (count > 0).then(|| NotUnderstood { file, line, what: what.to_owned(), count })
+    };
+    let undecided = not_understood(UNDECIDED, seen.undecided, seen.undecided_at);
+    let beside = not_understood(BESIDE_UNSEEN, seen.beside_unseen, seen.beside_unseen_at);
+    let not_understood = undecided.into_iter().chain(beside).collect();
+    Ok(Judged { findings, coverage, unknown: seen.unknown, not_understood, damage })
 }
 
 /// What a trace says by itself of its launches: that may stand behind them.

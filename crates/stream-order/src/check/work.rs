@@ -1,6 +1,6 @@
 //! What calls ask is put into the order, and waits there until it is known which bytes it concerns.
 
-use standstill_trace::{Access, Allocation, Operation, Target, Work};
+use standstill_trace::{Access, Allocation, Memory, Operation, Target, Work};
 
 use super::{Check, Event, HOST, What};
 use crate::actors::{Caller, Known};
@@ -37,6 +37,10 @@ impl Check {
         work: &Work,
     ) {
         self.coverage.operations += 1;
+        if self.host_is_not_seen && is_beside_the_host(work) {
+            self.coverage.beside_unseen += 1;
+            self.coverage.beside_unseen_at.get_or_insert(caller.site);
+        }
         let (name, what) = match work {
             Work::Order | Work::WriteValue { .. } | Work::WaitValue { .. } => return,
             Work::Record { event } => {
@@ -126,5 +130,18 @@ impl Check {
 
     pub(super) fn push(&mut self, actor: u64, placed: Option<Placed>, what: What) {
         self.waiting.push_back(Event { actor, placed, what });
+    }
+}
+
+/// Whether the host could touch the same bytes meanwhile.
+fn is_beside_the_host(work: &Work) -> bool {
+    match work {
+        Work::Copy { copied, .. } => {
+            let host =
+                [copied.from, copied.to].iter().any(|side| matches!(side, Memory::Pinned | Memory::Managed));
+            host && completion(*copied) == Completion::Submitted
+        }
+        Work::HostFunction { .. } => true,
+        _ => false,
     }
 }
