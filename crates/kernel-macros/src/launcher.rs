@@ -77,12 +77,19 @@ fn kernel(function: &syn::ItemFn, made: Option<&Kernel>, is_module: bool) -> Tok
         quote!(#name: #ty)
     });
     let actual = names.iter().zip(parameters).map(|(name, (_, ty))| match ty {
-        Ty::Slice(..) => quote!(::standstill_kernel::launch::Argument::buffer(#name)),
+        Ty::Slice(element, mutable) => {
+            let how = match (&**element, mutable) {
+                (Ty::Atomic(_), _) => quote!(.updated()),
+                (_, true) => quote!(.written()),
+                _ => quote!(),
+            };
+            quote!(::standstill_kernel::launch::Argument::buffer(#name)#how)
+        }
         _ => quote!(::standstill_kernel::launch::Argument::number(#name)),
     });
     // A kernel with errors keeps its launcher, so that its callers are not told about it once more.
     let actual: Vec<TokenStream> = actual.collect();
-    let (body, explore, ptx) = if made.is_some() {
+    let (body, launch_on, explore, ptx) = if made.is_some() {
         let source = if is_module {
             quote!(super::__standstill::SOURCE)
         } else {
@@ -93,16 +100,20 @@ fn kernel(function: &syn::ItemFn, made: Option<&Kernel>, is_module: bool) -> Tok
         let launch = quote!(::standstill_kernel::launch::launch(
             __device, &#source, #text, __grid.into(), __tile.into(), &[#(#actual),*],
         ));
+        let launch_on = quote!(::standstill_kernel::launch::launch_on(
+            __stream, &#source, #text, __grid.into(), __tile.into(), &[#(#actual),*],
+        ));
         let explore = quote!(::standstill_kernel::explore::explore(
             &#source, #text, __grid.into(), __tile.into(), __expected, &[#(#actual),*],
         ));
         let ptx = quote!(::standstill_kernel::launch::ptx(&#source, #text, __target));
-        (launch, explore, ptx)
+        (launch, launch_on, explore, ptx)
     } else {
         let never = || quote!(::core::unreachable!());
-        (never(), never(), never())
+        (never(), never(), never(), never())
     };
     let text = format!("Launches the kernel `{name}` and waits for its end.");
+    let submitted = format!("Launches the kernel `{name}` in the order of a stream.");
     let explained = format!("Tries all interleavings of a small launch of the kernel `{name}`.");
     let formal = if made.is_some() { quote!(#(#formal),*) } else { quote!() };
     let allow = if made.is_some() { quote!() } else { quote!(#[allow(unused_variables)]) };
@@ -116,6 +127,7 @@ fn kernel(function: &syn::ItemFn, made: Option<&Kernel>, is_module: bool) -> Tok
             /// # Errors
             /// What the device refuses, and what was found while the kernel ran.
             #[allow(clippy::too_many_arguments)]
+            #[track_caller]
             #allow
             pub fn launch(
                 __device: &::standstill_kernel::Device,
@@ -124,6 +136,22 @@ fn kernel(function: &syn::ItemFn, made: Option<&Kernel>, is_module: bool) -> Tok
                 #formal
             ) -> ::core::result::Result<::standstill_kernel::Launched, ::standstill_kernel::LaunchError> {
                 #body
+            }
+
+            #[doc = #submitted]
+            ///
+            /// # Errors
+            /// What the device refuses; on the software GPU what was found, and what no event orders.
+            #[allow(clippy::too_many_arguments)]
+            #[track_caller]
+            #allow
+            pub fn launch_on(
+                __stream: &::standstill_kernel::Stream,
+                __grid: impl ::core::convert::Into<::standstill_kernel::Grid>,
+                __tile: impl ::core::convert::Into<::standstill_kernel::Tile>,
+                #formal
+            ) -> ::core::result::Result<::standstill_kernel::Launched, ::standstill_kernel::LaunchError> {
+                #launch_on
             }
 
             #[doc = #explained]

@@ -1,7 +1,9 @@
 //! Memory of a device.
 
 use std::marker::PhantomData;
+use std::panic::Location;
 
+use crate::order::{HOST, Use};
 use crate::{BufferError, Device, Element};
 
 /// Elements in the memory of a device. The buffer owns its memory and frees it when it is dropped.
@@ -36,27 +38,48 @@ impl<T: Element> Buffer<T> {
     /// Replaces all elements.
     ///
     /// # Errors
-    /// When there are not exactly as many.
+    /// When there are not exactly as many, and when a stream may be using the buffer still.
+    #[track_caller]
     pub fn write(&mut self, elements: &[T]) -> Result<(), BufferError> {
-        if elements.len() != self.length {
-            return Err(BufferError::Length { given: elements.len(), length: self.length });
-        }
-        let mut bytes = Vec::with_capacity(elements.len() * T::BYTES);
-        elements.iter().for_each(|element| element.write(&mut bytes));
+        let bytes = self.bytes_of(elements)?;
+        self.device.used(HOST, "the copy", &[(self.address, Use::Write)], Location::caller())?;
         self.device.write(self.address, &bytes)
     }
 
     /// A copy of all elements.
     ///
     /// # Errors
-    /// When some of them were never written, by the host or by a kernel: the software GPU sees it.
+    /// When some of them were never written, by the host or by a kernel: the software GPU sees it. When a
+    /// stream may be writing to the buffer still.
+    #[track_caller]
     pub fn read(&self) -> Result<Vec<T>, BufferError> {
+        self.device.used(HOST, "the copy", &[(self.address, Use::Read)], Location::caller())?;
+        self.taken()
+    }
+
+    /// All elements, whoever is still to write them.
+    pub(crate) fn taken(&self) -> Result<Vec<T>, BufferError> {
         let mut bytes = vec![0; self.length * T::BYTES];
         self.device.read(self.address, &mut bytes)?;
         if let Some(finding) = self.device.doubtful(self.address, bytes.len() as u64) {
             return Err(BufferError::Doubtful(Box::new(finding)));
         }
-        Ok(bytes.chunks_exact(T::BYTES.max(1)).map(T::read).collect())
+        Ok(Buffer::elements(&bytes))
+    }
+
+    /// The elements of these bytes.
+    pub(crate) fn elements(bytes: &[u8]) -> Vec<T> {
+        bytes.chunks_exact(T::BYTES.max(1)).map(T::read).collect()
+    }
+
+    /// The bytes of as many elements as the buffer has.
+    pub(crate) fn bytes_of(&self, elements: &[T]) -> Result<Vec<u8>, BufferError> {
+        if elements.len() != self.length {
+            return Err(BufferError::Length { given: elements.len(), length: self.length });
+        }
+        let mut bytes = Vec::with_capacity(elements.len() * T::BYTES);
+        elements.iter().for_each(|element| element.write(&mut bytes));
+        Ok(bytes)
     }
 
     /// Number of elements.
@@ -78,7 +101,7 @@ impl<T: Element> Buffer<T> {
         self.address
     }
 
-    fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         (self.length * T::BYTES) as u64
     }
 }

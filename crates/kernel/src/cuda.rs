@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use standstill_ptx::write;
 
 use self::driver::{Code, Context};
+pub(crate) use self::driver::{Moment, Queue};
 use crate::launch::{Order, Source, ptx};
 use crate::{DeviceError, LaunchError};
 
@@ -62,13 +63,26 @@ impl Card {
         if bytes.is_empty() { Ok(()) } else { self.context.read(address, bytes) }
     }
 
-    /// Runs a launch to its end.
-    pub(crate) fn run(&self, source: &'static Source, mut order: Order) -> Result<(), LaunchError> {
+    /// A new stream.
+    pub(crate) fn queue(&self) -> Result<Queue, DeviceError> {
+        Queue::new(&self.context)
+    }
+
+    /// Runs a launch: in the order of a stream, or to its end.
+    pub(crate) fn run(
+        &self,
+        source: &'static Source,
+        mut order: Order,
+        queue: Option<&Queue>,
+    ) -> Result<(), LaunchError> {
         let code = self.code(source, &order.kernel)?;
         let failed = |error| LaunchError::Failed { kernel: order.kernel.clone(), error };
         let name = write::identifier(&order.kernel);
-        code.launch(&name, order.grid, order.block, &mut order.values).map_err(failed)?;
-        self.context.synchronize().map_err(failed)
+        code.launch(&name, order.grid, order.block, &mut order.values, queue).map_err(failed)?;
+        match queue {
+            Some(_) => Ok(()),
+            None => self.context.synchronize().map_err(failed),
+        }
     }
 
     fn code(&self, source: &'static Source, kernel: &str) -> Result<Arc<Code>, LaunchError> {

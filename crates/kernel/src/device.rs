@@ -1,5 +1,6 @@
 //! Devices: where buffers lie and kernels run.
 
+use std::panic::Location;
 use std::sync::Arc;
 
 use standstill_device_sim::Device as Simulated;
@@ -7,8 +8,9 @@ use standstill_findings::Finding;
 use standstill_kernel_ir::launch::Device as Model;
 
 use crate::cuda::Card;
+use crate::order::Use;
 use crate::software::{Schedule, Software};
-use crate::{Buffer, BufferError, DeviceError, Element};
+use crate::{Buffer, BufferError, DeviceError, Element, Stream};
 
 /// The card that the software GPU is.
 const MODEL: Model = Model {
@@ -111,6 +113,30 @@ impl Device {
         Buffer::zeros(self, length)
     }
 
+    /// A stream.
+    ///
+    /// # Errors
+    /// When the driver refuses it.
+    pub fn stream(&self) -> Result<Stream, DeviceError> {
+        Stream::new(self)
+    }
+
+    /// Notes an operation of a stream where the device watches their order.
+    pub(crate) fn used(
+        &self,
+        stream: u32,
+        what: &str,
+        uses: &[(u64, Use)],
+        place: &'static Location<'static>,
+    ) -> Result<(), BufferError> {
+        match self.backend() {
+            Backend::Software(software) => {
+                software.orders().operation(stream, what, uses, place).map_err(BufferError::Doubtful)
+            }
+            Backend::Cuda(_) => Ok(()),
+        }
+    }
+
     pub(crate) fn backend(&self) -> &Backend {
         &self.backend
     }
@@ -130,8 +156,11 @@ impl Device {
 
     pub(crate) fn free(&self, address: u64) {
         match self.backend() {
-            // It is freed by its only owner.
-            Backend::Software(software) => drop(software.memory().free(address)),
+            Backend::Software(software) => {
+                software.orders().forget(address);
+                // It is freed by its only owner.
+                let _ = software.memory().free(address);
+            }
             Backend::Cuda(card) => card.free(address),
         }
     }

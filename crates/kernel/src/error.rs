@@ -19,6 +19,9 @@ pub enum DeviceError {
         /// Devices that there are.
         count: u32,
     },
+    /// An event of one device for a stream of another.
+    #[error("the event belongs to another device")]
+    OtherDevice,
     /// A word that names no device.
     #[error("`{0}` is no device; write `software`, `cuda`, or `cuda:1`")]
     Unknown(String),
@@ -53,7 +56,7 @@ pub enum BufferError {
         /// Elements of the buffer.
         length: usize,
     },
-    /// Elements that nobody has written.
+    /// Elements that nobody has written, or that a stream may be using still.
     #[error("{}", .0.message)]
     Doubtful(Box<Finding>),
 }

@@ -1,6 +1,7 @@
 //! Launches: from a launcher's arguments to a run on the device. The attributes write calls of these; they are no
 //! interface for people.
 
+use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 
 use standstill_findings::Finding;
@@ -10,7 +11,9 @@ use standstill_kernel_syntax::{Program, Unit, lower};
 use standstill_ptx::write;
 
 use crate::device::Backend;
-use crate::{Buffer, Device, Element, Grid, LaunchError, Tile};
+use crate::order::{HOST, Use};
+use crate::stream::Real;
+use crate::{Buffer, Device, Element, Grid, LaunchError, Stream, Tile};
 
 /// The source of a kernel, or of a module of kernels.
 #[derive(Debug)]
@@ -82,6 +85,8 @@ pub struct Argument<'a> {
     bytes: Vec<u8>,
     /// The elements of a buffer, the bytes of one, and its device.
     buffer: Option<(u64, usize, &'a Device)>,
+    /// How the kernel uses a buffer.
+    how: Use,
 }
 
 impl<'a> Argument<'a> {
@@ -90,6 +95,7 @@ impl<'a> Argument<'a> {
         Argument {
             bytes: buffer.address().to_le_bytes().to_vec(),
             buffer: Some((buffer.len() as u64, T::BYTES, buffer.device())),
+            how: Use::Read,
         }
     }
 
@@ -97,11 +103,29 @@ impl<'a> Argument<'a> {
     pub fn number<T: Element>(number: T) -> Argument<'a> {
         let mut bytes = Vec::new();
         number.write(&mut bytes);
-        Argument { bytes, buffer: None }
+        Argument { bytes, buffer: None, how: Use::Read }
     }
 }
 
 impl Argument<'_> {
+    /// A buffer that the kernel writes to.
+    #[must_use]
+    pub fn written(self) -> Self {
+        Argument { how: Use::Write, ..self }
+    }
+
+    /// A buffer of atomics.
+    #[must_use]
+    pub fn updated(self) -> Self {
+        Argument { how: Use::Update, ..self }
+    }
+
+    /// A buffer's address, and how it is used.
+    fn used(&self) -> Option<(u64, Use)> {
+        self.buffer?;
+        Some((u64::from_le_bytes(*self.bytes.first_chunk()?), self.how))
+    }
+
     /// The same for an exploration: buffers by what they hold.
     pub(crate) fn explored(&self) -> standstill_explore::Argument {
         let Some((length, element, device)) = self.buffer else {
@@ -144,8 +168,38 @@ pub struct Launched {
 ///
 /// # Errors
 /// What the device refuses, and what was found while the kernel ran.
+#[track_caller]
 pub fn launch(
     device: &Device,
+    source: &'static Source,
+    name: &str,
+    grid: Grid,
+    tile: Tile,
+    arguments: &[Argument<'_>],
+) -> Result<Launched, LaunchError> {
+    submit(device, None, source, name, grid, tile, arguments)
+}
+
+/// Launches a kernel in the order of a stream.
+///
+/// # Errors
+/// What the device refuses; on the software GPU what was found while the kernel ran, and what no event orders.
+#[track_caller]
+pub fn launch_on(
+    stream: &Stream,
+    source: &'static Source,
+    name: &str,
+    grid: Grid,
+    tile: Tile,
+    arguments: &[Argument<'_>],
+) -> Result<Launched, LaunchError> {
+    submit(stream.device(), Some(stream), source, name, grid, tile, arguments)
+}
+
+#[track_caller]
+fn submit(
+    device: &Device,
+    stream: Option<&Stream>,
     source: &'static Source,
     name: &str,
     grid: Grid,
@@ -172,9 +226,23 @@ pub fn launch(
     let order =
         Order { kernel: name.to_owned(), function: kernel.function, grid: tiles, block: tile.0, values };
     let seen = match device.backend() {
-        Backend::Software(software) => software.run(source, program, &order)?,
+        Backend::Software(software) => {
+            let number = match stream.map(|stream| &stream.real) {
+                Some(Real::Software(number)) => *number,
+                _ => HOST,
+            };
+            let uses: Vec<(u64, Use)> = arguments.iter().filter_map(Argument::used).collect();
+            let ordered =
+                software.orders().operation(number, &format!("`{name}`"), &uses, Location::caller());
+            ordered.map_err(|finding| LaunchError::Found(vec![*finding]))?;
+            software.run(source, program, &order)?
+        }
         Backend::Cuda(card) => {
-            card.run(source, order)?;
+            let queue = stream.and_then(|stream| match &stream.real {
+                Real::Cuda(queue) => Some(queue),
+                Real::Software(_) => None,
+            });
+            card.run(source, order, queue)?;
             Vec::new()
         }
     };

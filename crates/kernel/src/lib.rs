@@ -36,9 +36,11 @@ mod error;
 pub mod explore;
 #[doc(hidden)]
 pub mod launch;
+mod order;
 mod shape;
 mod software;
 mod space;
+mod stream;
 
 pub use buffer::Buffer;
 pub use device::Device;
@@ -52,3 +54,4 @@ pub use space::{Atomic, Order, Scope, Space};
 #[doc(hidden)]
 pub use standstill_kernel_macros::kernels_with;
 pub use standstill_kernel_macros::{device, kernel, kernels};
+pub use stream::{Event, Stream};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use standstill_device_sim::{
     Device as Simulated, Fault, FaultKind, Grid as Running, LaunchRequest, LoadError, Memory, Module,
@@ -14,6 +14,7 @@ use standstill_kernel_ir::Program as _;
 use standstill_kernel_syntax::{Program, Stop};
 
 use crate::launch::{Order, Source};
+use crate::order::Orders;
 use crate::{LaunchError, Stopped};
 
 /// Instructions of warps between two looks at how far the launch is; decides nothing.
@@ -41,11 +42,23 @@ pub(crate) struct Software {
     launches: AtomicU64,
     /// The kernels that are loaded, by the address of their source.
     modules: Mutex<HashMap<usize, Arc<Module>>>,
+    orders: Mutex<Orders>,
 }
 
 impl Software {
     pub(crate) fn new(simulated: Arc<Simulated>, schedule: Schedule) -> Software {
-        Software { simulated, schedule, launches: AtomicU64::new(0), modules: Mutex::default() }
+        Software {
+            simulated,
+            schedule,
+            launches: AtomicU64::new(0),
+            modules: Mutex::default(),
+            orders: Mutex::default(),
+        }
+    }
+
+    /// The order of streams.
+    pub(crate) fn orders(&self) -> MutexGuard<'_, Orders> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn memory(&self) -> &Memory {

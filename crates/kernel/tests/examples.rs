@@ -23,5 +23,6 @@ fn examples_print_what_they_should() {
     check("matmul", "0 of 3500 elements differ");
     check("histogram", "'e' occurs");
     check("atomic_update", "a plain read and write, all reads first: 2\nconfirmed\n");
+    check("streams", "elements=4097 mismatches=0\nwithout the wait: error[E0301]");
     check("list", "[10, 20, 25, 30, 50]\nconfirmed\n");
 }

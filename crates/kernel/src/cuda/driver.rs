@@ -188,6 +188,7 @@ impl Code {
         grid: [u32; 3],
         block: [u32; 3],
         values: &mut [Vec<u8>],
+        queue: Option<&Queue>,
     ) -> Result<(), DeviceError> {
         self.context.enter()?;
         let name = CString::new(kernel).unwrap_or_default();
@@ -195,12 +196,12 @@ impl Code {
         let function =
             done("cuModuleGetFunction", unsafe { result::module::get_function(self.module, name) })?;
         let mut places: Vec<*mut c_void> = values.iter_mut().map(|value| value.as_mut_ptr().cast()).collect();
+        let stream = queue.map_or(ptr::null_mut(), |queue| queue.stream);
         let three = |[x, y, z]: [u32; 3]| (x, y, z);
         // SAFETY: each parameter has its size, which the launcher has from the kernel itself; buffers outlive the
-        // launch, because whoever launches waits for its end while they are borrowed.
-        let started = unsafe {
-            result::launch_kernel(function, three(grid), three(block), 0, ptr::null_mut(), &mut places)
-        };
+        // launch: its end is waited for while they are borrowed, or by the driver before it frees their memory.
+        let started =
+            unsafe { result::launch_kernel(function, three(grid), three(block), 0, stream, &mut places) };
         done("cuLaunchKernel", started)
     }
 }
@@ -210,6 +211,98 @@ impl Drop for Code {
         if self.context.enter().is_ok() {
             // SAFETY: the module was loaded once, and is unloaded here and nowhere else.
             let _ = unsafe { result::module::unload(self.module) };
+        }
+    }
+}
+
+/// A stream, which does not wait for the default one.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    stream: sys::CUstream,
+    context: Arc<Context>,
+}
+
+// SAFETY: as for a context.
+unsafe impl Send for Queue {}
+// SAFETY: as for a context.
+unsafe impl Sync for Queue {}
+
+impl Queue {
+    pub(super) fn new(context: &Arc<Context>) -> Result<Queue, DeviceError> {
+        context.enter()?;
+        let stream = done("cuStreamCreate", result::stream::create(result::stream::StreamKind::NonBlocking))?;
+        Ok(Queue { stream, context: Arc::clone(context) })
+    }
+
+    pub(crate) fn synchronize(&self) -> Result<(), DeviceError> {
+        self.context.enter()?;
+        // SAFETY: the stream lives as long as this value.
+        done("cuStreamSynchronize", unsafe { result::stream::synchronize(self.stream) })
+    }
+
+    /// Copies to the device; pageable memory is free when the driver returns (CUDA driver API, «API synchronization behavior»).
+    pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.context.enter()?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the host's side is a slice, which the driver is done with when it returns.
+        done("cuMemcpyHtoDAsync", unsafe { result::memcpy_htod_async(address, bytes, self.stream) })
+    }
+
+    /// Copies from the device, and waits.
+    pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.context.enter()?;
+        if !bytes.is_empty() {
+            // SAFETY: the host's side is a slice that is borrowed until the stream was waited for.
+            done("cuMemcpyDtoHAsync", unsafe { result::memcpy_dtoh_async(bytes, address, self.stream) })?;
+        }
+        self.synchronize()
+    }
+
+    pub(crate) fn record(&self) -> Result<Moment, DeviceError> {
+        self.context.enter()?;
+        let event = result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING);
+        let event = Moment { event: done("cuEventCreate", event)?, context: Arc::clone(&self.context) };
+        // SAFETY: both live as long as their owners.
+        done("cuEventRecord", unsafe { result::event::record(event.event, self.stream) })?;
+        Ok(event)
+    }
+
+    pub(crate) fn wait(&self, moment: &Moment) -> Result<(), DeviceError> {
+        self.context.enter()?;
+        let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: both live as long as their owners.
+        done("cuStreamWaitEvent", unsafe { result::stream::wait_event(self.stream, moment.event, flags) })
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        if self.context.enter().is_ok() {
+            // SAFETY: it was created once, and is destroyed here and nowhere else; what it has been given still runs.
+            let _ = unsafe { result::stream::destroy(self.stream) };
+        }
+    }
+}
+
+/// An event.
+#[derive(Debug)]
+pub(crate) struct Moment {
+    event: sys::CUevent,
+    context: Arc<Context>,
+}
+
+// SAFETY: as for a context.
+unsafe impl Send for Moment {}
+// SAFETY: as for a context.
+unsafe impl Sync for Moment {}
+
+impl Drop for Moment {
+    fn drop(&mut self) {
+        if self.context.enter().is_ok() {
+            // SAFETY: it was created once, and is destroyed here and nowhere else.
+            let _ = unsafe { result::event::destroy(self.event) };
         }
     }
 }
