@@ -238,3 +238,43 @@ fn control_flow() {
 fn arrays_in_memory() {
     compare!(arrays, UNSIGNED);
 }
+
+#[standstill_kernel::kernel]
+fn approximate(space: standstill_kernel::Space, input: &[f32], out: &mut [f32]) {
+    let x = input[space.x];
+    let all = &mut out[space.x * 7..space.x * 7 + 7];
+    all[0] = x.exp2();
+    all[1] = x.exp();
+    all[2] = x.abs().log2();
+    all[3] = x.abs().ln();
+    all[4] = x.sin();
+    all[5] = x.cos();
+    all[6] = x.tanh();
+}
+
+/// What the language promises of functions that cards compute approximately.
+#[test]
+fn approximate_functions_keep_their_bounds() {
+    let values: Vec<f32> = (0..64).map(|i| (i as f32 - 31.5) * 0.097).collect();
+    let device = Device::software();
+    let input = device.buffer(&values).unwrap();
+    let mut out = device.zeros(values.len() * 7).unwrap();
+    approximate::launch(&device, cells(64), 64, &input, &mut out).unwrap();
+    for (x, got) in values.iter().zip(out.read().unwrap().chunks(7)) {
+        let x = f64::from(*x);
+        let relative = 2f64.powi(-21) + x.abs() * 2f64.powi(-23);
+        let expected = [
+            (x.exp2(), relative * x.exp2()),
+            (x.exp(), relative * x.exp()),
+            (x.abs().log2(), 2f64.powi(-21).max(x.abs().log2().abs() * 2f64.powi(-21))),
+            (x.abs().ln(), 2f64.powi(-21).max(x.abs().ln().abs() * 2f64.powi(-21))),
+            (x.sin(), 2f64.powi(-20)),
+            (x.cos(), 2f64.powi(-20)),
+            (x.tanh(), x.tanh().abs() * 2f64.powi(-10)),
+        ];
+        for (at, (got, (value, error))) in got.iter().zip(expected).enumerate() {
+            assert!((f64::from(*got) - value).abs() <= error, "function {at} of {x}: {got}, {value}");
+        }
+    }
+    assert!(approximate::ptx("sm_90").unwrap().contains("ex2.approx.f32"));
+}

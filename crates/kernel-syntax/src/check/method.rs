@@ -20,6 +20,8 @@ enum Of {
     Numbers,
     Integers,
     Floats,
+    /// `f32` alone: what the card computes approximately.
+    Singles,
 }
 
 /// What a method gives.
@@ -32,12 +34,19 @@ enum Gives {
 }
 
 /// Methods of numbers: the name, the function, who has it, how many arguments of the same type, what it gives.
-const FUNCTIONS: [(&str, Function, Of, usize, Gives); 13] = [
+const FUNCTIONS: [(&str, Function, Of, usize, Gives); 20] = [
     ("min", Function::Minimum, Of::Numbers, 1, Gives::Same),
     ("max", Function::Maximum, Of::Numbers, 1, Gives::Same),
     ("abs", Function::Absolute, Of::Numbers, 0, Gives::Same),
     ("sqrt", Function::SquareRoot, Of::Floats, 0, Gives::Same),
     ("mul_add", Function::MultiplyAdd, Of::Floats, 2, Gives::Same),
+    ("exp2", Function::Exp2, Of::Singles, 0, Gives::Same),
+    ("exp", Function::Exp, Of::Singles, 0, Gives::Same),
+    ("log2", Function::Log2, Of::Singles, 0, Gives::Same),
+    ("ln", Function::Ln, Of::Singles, 0, Gives::Same),
+    ("sin", Function::Sin, Of::Singles, 0, Gives::Same),
+    ("cos", Function::Cos, Of::Singles, 0, Gives::Same),
+    ("tanh", Function::Tanh, Of::Singles, 0, Gives::Same),
     ("floor", Function::Floor, Of::Floats, 0, Gives::Same),
     ("ceil", Function::Ceiling, Of::Floats, 0, Gives::Same),
     ("trunc", Function::Truncate, Of::Floats, 0, Gives::Same),
@@ -164,7 +173,12 @@ impl Checker<'_> {
             return self
                 .wrong(extent, format!("`{name}` takes {count} arguments, {} are given", arguments.len()));
         }
-        if of == Of::Floats && !(known.scalar().is_some_and(Scalar::is_float)) {
+        let fits = match of {
+            Of::Floats => known.scalar().is_some_and(Scalar::is_float),
+            Of::Singles => known.scalar() == Some(Scalar::F32),
+            Of::Numbers | Of::Integers => true,
+        };
+        if !fits {
             if self.types.hint(&ty) == Some(super::infer::Hint::Float) {
                 let message = format!(
                     "the type of the number is not known here; write a suffix, as in `2.0_f32.{name}()`"

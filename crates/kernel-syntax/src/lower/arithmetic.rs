@@ -323,6 +323,29 @@ impl Lowering<'_> {
         number
     }
 
+    /// A function that the card computes approximately (PTX ISA, «ex2», «lg2», «sin», «cos», «tanh»).
+    fn approximate(&mut self, function: Function, value: Operand) -> Operand {
+        let ty = Type::F32;
+        let times = with(Operation::Mul, ty, ArithmeticFlags::NEAREST);
+        let number = |number: f32| Operand::Immediate(number.to_bits().into());
+        let operation = match function {
+            Function::Exp2 | Function::Exp => Operation::Ex2,
+            Function::Log2 | Function::Ln => Operation::Lg2,
+            Function::Sin => Operation::Sin,
+            Function::Cos => Operation::Cos,
+            _ => Operation::Tanh,
+        };
+        let value = match function {
+            Function::Exp => self.compute(times, ty, &[value, number(std::f32::consts::LOG2_E)]).into(),
+            _ => value,
+        };
+        let result = self.compute(with(operation, ty, ArithmeticFlags::APPROXIMATE), ty, &[value]);
+        match function {
+            Function::Ln => self.compute(times, ty, &[result.into(), number(std::f32::consts::LN_2)]).into(),
+            _ => result.into(),
+        }
+    }
+
     /// A method of numbers.
     pub(super) fn function(&mut self, function: Function, scalar: Scalar, values: &[Operand]) -> Operand {
         let ty = scalar.register();
@@ -344,6 +367,13 @@ impl Lowering<'_> {
             Function::MultiplyAdd => {
                 self.compute(with(Operation::Fma, ty, ArithmeticFlags::NEAREST), ty, values).into()
             }
+            Function::Exp2
+            | Function::Exp
+            | Function::Log2
+            | Function::Ln
+            | Function::Sin
+            | Function::Cos
+            | Function::Tanh => self.approximate(function, value),
             Function::Floor => self.compute(round(ArithmeticFlags::DOWN_INTEGER), ty, values).into(),
             Function::Ceiling => self.compute(round(ArithmeticFlags::UP_INTEGER), ty, values).into(),
             Function::Truncate => self.compute(round(ArithmeticFlags::ZERO_INTEGER), ty, values).into(),
