@@ -85,8 +85,10 @@ fn expected() -> Vec<String> {
          1: node fill buffer 64 after [7]
          1: node launch 2 after [8]
          EndGraph {{ operation: 10, stream: 1, launch: 7, last: [9] }}
+         1: HostFunction {{ accesses: None }}
+         Begin {{ operation: 11 }}
          CalledInHostFunction {{ function: \"cuEventQuery\" }}
-         1: HostFunction {{ accesses: Some([]) }}
+         Reach {{ operation: 11, accesses: [] }}
          stream 1 is done
          DestroyStream {{ stream: 1 }}
          free buffer

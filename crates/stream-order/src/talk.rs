@@ -30,6 +30,7 @@ pub(crate) struct Talker {
     pub(crate) before: Clock,
     /// The records at which it was put in, began and ended, the latter where they are known.
     pub(crate) submitted: u64,
+    /// A kernel may speak from the moment on at which it is put in.
     pub(crate) began: Option<u64>,
     pub(crate) ended: Option<u64>,
     /// The memory by which it speaks; `None` where accesses of the host to it are not all seen.
@@ -82,6 +83,21 @@ impl Talk {
     pub(crate) fn told(&self, record: u64, seen: bool) -> Clock {
         let mut told = self.told.clone();
         for talker in self.talkers.iter().filter(|talker| !seen || self.tells(talker, record)) {
+            told.join(&talker.before);
+            told.set(talker.strand, talker.index.max(told.get(talker.strand)));
+        }
+        told
+    }
+
+    /// What an operation that the host puts in at this record may come behind, besides what the calls say: the host may put
+    /// it in because it was told. `None` where nobody has told it anything.
+    pub(crate) fn told_before_putting_in(&self, record: u64) -> Option<Clock> {
+        let mut told: Option<Clock> = None;
+        for talker in self.talkers.iter().filter(|talker| {
+            let has_begun = talker.began.is_some_and(|began| began < record);
+            talker.submitted < record && has_begun && self.tells(talker, record)
+        }) {
+            let told = told.get_or_insert_default();
             told.join(&talker.before);
             told.set(talker.strand, talker.index.max(told.get(talker.strand)));
         }
@@ -224,6 +240,32 @@ mod tests {
         order(&[&function, &behind, &reads, &begins, &ends], &[]);
         order(&[&function, &behind, &begins, &reads, &ends], &[]);
         order(&[&function, &behind, &begins, &ends, &reads], &[early]);
+    }
+
+    #[test]
+    fn what_the_host_puts_in_may_come_behind_what_it_was_told() {
+        let other = |operation, mode| {
+            let accesses = Some(vec![Access::bytes(mode, BUFFER, 4)]);
+            Call::Submit { operation, stream: 2, work: Work::Kernel { name: "k".to_owned(), accesses } }
+        };
+        let stream = Call::CreateStream { stream: 2, kind: StreamKind::NonBlocking };
+        let order = |calls: &[&Call], expected: &[Rule]| {
+            check(std::iter::once(&stream).chain(calls.iter().copied()).cloned().collect(), expected);
+        };
+        let before = kernel(1, &[(Mode::Write, BUFFER)]);
+        let function = Call::Submit { operation: 2, stream: 1, work: Work::HostFunction { accesses: None } };
+        let (begins, ends) = (Call::Begin { operation: 2 }, Call::Reach { operation: 2, accesses: vec![] });
+        let (reads, race) = (other(3, Mode::Read), Rule::StreamRace);
+        order(&[&before, &function, &begins, &ends, &reads], &[]);
+        order(&[&before, &function, &begins, &reads, &ends], &[]);
+        order(&[&before, &function, &reads, &begins, &ends], &[race]);
+        // By a flag, where the host has looked at it.
+        let work = Work::Kernel { name: "k".to_owned(), accesses: None };
+        let tells = Call::Submit { operation: 2, stream: 1, work };
+        let accesses = [Mode::Write, Mode::Signal].map(|mode| Access::bytes(mode, FLAG, 4)).to_vec();
+        let (told, looks) = (Call::Reach { operation: 2, accesses }, host(Mode::Read, FLAG));
+        order(&[&before, &tells, &looks, &reads, &told], &[]);
+        order(&[&before, &tells, &reads, &looks, &told], &[race]);
     }
 
     #[test]

@@ -128,7 +128,7 @@ wrap_both! {
         // SAFETY: the program's own arguments.
         unsafe {
             let ours = if captured(stream, default) { None } else { launch(stream, function, argument, default) };
-            host_function(ours.unwrap_or_else(call), stream, default)
+            ours.unwrap_or_else(|| host_function(call(), stream, default))
         }
     }
 

@@ -77,11 +77,20 @@ impl Check {
             before.join(&self.talk.told(known.actor.record, known.seen));
             return Rc::new(before);
         }
+        let before = match self.talk.told_before_putting_in(known.actor.record) {
+            Some(told) => {
+                let mut before = (*before).clone();
+                before.join(&told);
+                Rc::new(before)
+            }
+            None => before,
+        };
         let talks = known.host_function || accesses.iter().any(|access| access.mode == Mode::Signal);
         known.unanswered = self.unanswered.may_hold_up(&before);
         known.waits_behind = (talks || self.talk.may_hold_up(&before)).then(|| before.clone());
         if talks {
-            let (submitted, began, ended) = (known.actor.record, known.began, known.ended);
+            let (submitted, ended) = (known.actor.record, known.ended);
+            let began = if known.host_function { known.began } else { Some(submitted) };
             let signals = accesses.iter().filter(|access| access.mode == Mode::Signal).copied();
             let signals: Vec<Access> = signals.collect();
             let own = |access: &Access| self.memory.is_registered(access.address);
