@@ -1,6 +1,7 @@
 //! Ends of blocks: branches, and what they hand to phi instructions.
 
 use rspirv::spirv::Op;
+use rustc_hash::FxHashSet;
 use standstill_kernel_ir::{BlockId, Comparison, Operand, Register, Terminator, Type};
 
 use super::kernel::{Fault, Frame, Kernel, Short};
@@ -102,11 +103,13 @@ impl Kernel<'_> {
             let Some(&(source, _)) = phi.sources.iter().find(|(_, from)| *from == frame.label) else {
                 continue;
             };
+            self.steps += phi.sources.len() / 8;
             let scalars = self.scalars(frame, source)?;
             into.extend(phi.registers.iter().copied().take(scalars.len()));
             values.extend(scalars.into_iter().take(phi.registers.len()));
         }
-        let written = |value: &Operand| value.register().is_some_and(|register| into.contains(&register));
+        let all: FxHashSet<Register> = into.iter().copied().collect();
+        let written = |value: &Operand| value.register().is_some_and(|register| all.contains(&register));
         if into.len() > 1 && values.iter().any(written) {
             let kinds: Vec<Type> = into.iter().map(|&register| self.register_type(register)).collect();
             values = values.iter().zip(kinds).map(|(&value, ty)| self.emit.copy(ty, value)).collect();

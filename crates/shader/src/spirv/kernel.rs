@@ -94,7 +94,7 @@ pub(crate) struct Kernel<'m> {
     pub(crate) places: Vec<(u32, String)>,
     line: Option<(FileId, u32, u32)>,
     pub(crate) here: Location,
-    steps: usize,
+    pub(crate) steps: usize,
     calls: Vec<u32>,
 }
 

@@ -76,6 +76,8 @@ pub(crate) struct Module<'w> {
     decorations: FxHashMap<u32, Decorations>,
     members: FxHashMap<(u32, u32), Member>,
     pub(crate) types: Types,
+    /// Types that are parts of others before they are declared.
+    later: FxHashSet<u32>,
     /// The type of everything that has one.
     type_of: FxHashMap<u32, u32>,
     /// The bits of constants' scalars.
@@ -104,6 +106,7 @@ impl<'w> Module<'w> {
             decorations: FxHashMap::default(),
             members: FxHashMap::default(),
             types: Types::default(),
+            later: FxHashSet::default(),
             type_of: FxHashMap::default(),
             constants: FxHashMap::default(),
             operations: Vec::new(),
@@ -244,9 +247,12 @@ impl<'w> Module<'w> {
             }
             // Only types have a result and no type of it.
             _ if instruction.ty().is_none() => {
-                if let (Some(id), Some(ty)) = (instruction.result(), declared(instruction, self)) {
-                    self.types.insert(id, ty);
+                let mut later = std::mem::take(&mut self.later);
+                if let (Some(id), Some(ty)) = (instruction.result(), declared(instruction, self, &mut later))
+                {
+                    self.types.entry(id).or_insert(ty);
                 }
+                self.later = later;
             }
             _ => {
                 let Some(id) = instruction.result() else { return };
@@ -334,7 +340,7 @@ impl<'w> Module<'w> {
             }
         }
         let root = |mut id: u32| {
-            for _ in 0..bases.len() {
+            for _ in 0..MOST_CHAINS {
                 match bases.get(&id) {
                     Some(&base) => id = base,
                     None => break,
@@ -344,7 +350,7 @@ impl<'w> Module<'w> {
         };
         self.in_memory = found.into_iter().map(&root).collect();
         // Callees may stand before or behind their callers.
-        loop {
+        for _ in 0..MOST_CHAINS {
             let before = self.in_memory.len();
             for &(parameter, argument) in &handed {
                 if self.in_memory.contains(&parameter) {
@@ -391,6 +397,9 @@ impl<'w> Module<'w> {
         }
     }
 }
+
+/// Most access chains upon each other, and most levels of calls.
+const MOST_CHAINS: usize = 128;
 
 /// Marks the sizes of an entry point that are ids of constants.
 const IS_ID: u32 = 1 << 31;

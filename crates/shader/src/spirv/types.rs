@@ -2,7 +2,7 @@
 
 use naga::{Scalar, ScalarKind};
 use rspirv::spirv::{Op, StorageClass};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::module::Module;
 use super::words::Instruction;
@@ -46,6 +46,8 @@ pub(crate) enum Kind {
     },
     Struct {
         members: Vec<u32>,
+        /// For each member, scalars and bytes of those before it.
+        before: Vec<(u64, u64)>,
     },
     Pointer {
         class: StorageClass,
@@ -76,8 +78,13 @@ pub(crate) struct Part {
     pub(crate) shape: Shape,
 }
 
-/// A type that an instruction declares; its parts must stand before it.
-pub(crate) fn declared(instruction: Instruction<'_>, module: &Module<'_>) -> Option<Type> {
+/// A type that an instruction declares. Its parts stand before it; those that do not are kept in `later`, and may only be pointers,
+/// so that no type contains itself.
+pub(crate) fn declared(
+    instruction: Instruction<'_>,
+    module: &Module<'_>,
+    later: &mut FxHashSet<u32>,
+) -> Option<Type> {
     let word = |index: usize| instruction.operand(index);
     let types = &module.types;
     let kind = match instruction.op? {
@@ -105,7 +112,20 @@ pub(crate) fn declared(instruction: Instruction<'_>, module: &Module<'_>) -> Opt
             None => Kind::RuntimeArray { of: word(0)? },
         },
         Op::TypeRuntimeArray => Kind::RuntimeArray { of: word(0)? },
-        Op::TypeStruct => Kind::Struct { members: instruction.operands().to_vec() },
+        Op::TypeStruct => {
+            let members = instruction.operands().to_vec();
+            let mut sum = (0u64, 0u64);
+            let one = |member: &u32| {
+                let earlier = sum;
+                if let Some(own) = types.get(member) {
+                    let bytes = own.bytes.checked_next_multiple_of(ALIGN).unwrap_or(u64::MAX);
+                    sum = (sum.0.saturating_add(own.scalars), sum.1.saturating_add(bytes));
+                }
+                earlier
+            };
+            let before = members.iter().map(one).collect();
+            Kind::Struct { members, before }
+        }
         Op::TypePointer => Kind::Pointer { class: StorageClass::from_u32(word(0)?)?, to: word(1)? },
         _ => Kind::Handle,
     };
@@ -113,7 +133,10 @@ pub(crate) fn declared(instruction: Instruction<'_>, module: &Module<'_>) -> Opt
     let (mut scalars, mut bytes, mut levels) = (0u64, 0u64, 1);
     let mut end = 0;
     let mut add = |of: u32, count: u64, stride: Option<u32>, align: u64| {
-        let Some(part) = types.get(&of) else { return };
+        let Some(part) = types.get(&of) else {
+            later.insert(of);
+            return;
+        };
         levels = levels.max(part.levels + 1);
         scalars = scalars.saturating_add(part.scalars.saturating_mul(count));
         let each = stride.map_or(part.bytes, u64::from);
@@ -131,7 +154,7 @@ pub(crate) fn declared(instruction: Instruction<'_>, module: &Module<'_>) -> Opt
             add(*of, 1, module.array_stride(id), 1);
             scalars = 0;
         }
-        Kind::Struct { members } => {
+        Kind::Struct { members, .. } => {
             for (&member, index) in members.iter().zip(0..) {
                 add(member, 1, None, ALIGN);
                 if let Some(offset) = module.member(id, index).offset {
@@ -150,7 +173,8 @@ pub(crate) fn declared(instruction: Instruction<'_>, module: &Module<'_>) -> Opt
         Kind::Void | Kind::Handle => {}
     }
     (all.scalars, all.bytes, all.levels) = (scalars, if end > 0 { end } else { bytes }, levels);
-    if levels > MOST_LEVELS {
+    let is_pointer = matches!(all.kind, Kind::Pointer { .. });
+    if levels > MOST_LEVELS || later.contains(&id) && !is_pointer {
         all = Type { kind: Kind::Handle, scalars: 0, bytes: 0, levels: 1 };
     }
     Some(all)
@@ -174,7 +198,7 @@ impl Module<'_> {
                 Kind::Scalar(scalar) => return Some(*scalar),
                 Kind::Vector { of, .. } | Kind::Array { of, .. } | Kind::RuntimeArray { of } => *of,
                 Kind::Matrix { column, .. } => *column,
-                Kind::Struct { members } => *members.first()?,
+                Kind::Struct { members, .. } => *members.first()?,
                 _ => return None,
             };
         }
@@ -212,7 +236,7 @@ impl Module<'_> {
             Kind::Vector { count, .. } | Kind::Matrix { count, .. } | Kind::Array { count, .. } => {
                 Some(*count)
             }
-            Kind::Struct { members } => u32::try_from(members.len()).ok(),
+            Kind::Struct { members, .. } => u32::try_from(members.len()).ok(),
             _ => None,
         }
     }
@@ -247,16 +271,10 @@ impl Module<'_> {
 
     /// A part by its number.
     pub(crate) fn part(&self, ty: u32, shape: Shape, index: u32) -> Option<Part> {
-        if let Kind::Struct { members } = self.kind(ty) {
+        if let Kind::Struct { members, before } = self.kind(ty) {
             let &member = members.get(index as usize)?;
             let decorations = self.member(ty, index);
-            let (mut before, mut natural) = (0u64, 0u64);
-            for earlier in members.get(..index as usize)? {
-                let earlier = self.types.get(earlier)?;
-                before = before.saturating_add(earlier.scalars);
-                natural =
-                    natural.saturating_add(earlier.bytes.checked_next_multiple_of(ALIGN).unwrap_or(u64::MAX));
-            }
+            let &(before, natural) = before.get(index as usize)?;
             let shape = Shape {
                 matrix_stride: decorations.matrix_stride,
                 row_major: decorations.row_major,
@@ -279,7 +297,7 @@ impl Module<'_> {
                 Kind::RuntimeArray { .. } => {
                     return Some((before, self.element(ty, Shape::default())?.0));
                 }
-                Kind::Struct { members } => {
+                Kind::Struct { members, .. } => {
                     let last = u32::try_from(members.len()).ok()?.checked_sub(1)?;
                     let part = self.part(ty, Shape::default(), last)?;
                     before = before.saturating_add(part.offset);
