@@ -32,6 +32,9 @@
 //! |---|---|---|---|
 //! | [`update`](mod@update) | | lock-free | any pure function of a number in memory; one attempt per warp and address where it is associative |
 //! | [`stack`](mod@stack) | [`Stack`] | lock-free | a pool of nodes, last in, first out; values with a capacity |
+//! | [`queue`](mod@queue) | [`Queue`] | lock-free | a bounded queue, first in, first out |
+//! | [`hazard`](mod@hazard) | [`HazardArray`] | lock-free | nodes that are used anew only when no reader holds them |
+//! | [`list`](mod@list) | [`SortedList`] | lock-free | a sorted set of keys |
 //!
 //! *Lock-free*: whenever cells take steps, some operation ends, whoever is held up. None assumes that one block starts before
 //! another, or that any number of them runs at a time. What does not fit is the answer of an operation, never memory that is
@@ -40,11 +43,19 @@
 //! Belongs here: structures of kernels on atomics, and their host sides.
 //! Does not belong here: the language of kernels, running or checking them.
 
-// A module of kernels has nothing but text in it until it is launched.
 mod atomic_update;
+mod bounded;
 mod error;
+// The helpers of one become a macro that those behind it use.
+#[macro_use]
 mod treiber;
+#[macro_use]
+mod protected;
+mod sorted;
 
 pub use atomic_update::update;
+pub use bounded::{Queue, queue};
 pub use error::Error;
+pub use protected::{HazardArray, hazard};
+pub use sorted::{SortedList, list};
 pub use treiber::{Stack, stack};
