@@ -89,7 +89,7 @@ fn kernel(function: &syn::ItemFn, made: Option<&Kernel>, is_module: bool) -> Tok
     });
     // A kernel with errors keeps its launcher, so that its callers are not told about it once more.
     let actual: Vec<TokenStream> = actual.collect();
-    let (body, launch_on, explore, ptx) = if made.is_some() {
+    let (body, together, launch_on, explore, ptx) = if made.is_some() {
         let source = if is_module {
             quote!(super::__standstill::SOURCE)
         } else {
@@ -97,9 +97,11 @@ fn kernel(function: &syn::ItemFn, made: Option<&Kernel>, is_module: bool) -> Tok
             quote!(super::#hidden::SOURCE)
         };
         let text = name.to_string();
-        let launch = quote!(::standstill_kernel::launch::launch(
-            __device, &#source, #text, __grid.into(), __tile.into(), &[#(#actual),*],
-        ));
+        let launch = |together: bool| {
+            quote!(::standstill_kernel::launch::launch(
+                __device, &#source, #text, __grid.into(), __tile.into(), #together, &[#(#actual),*],
+            ))
+        };
         let launch_on = quote!(::standstill_kernel::launch::launch_on(
             __stream, &#source, #text, __grid.into(), __tile.into(), &[#(#actual),*],
         ));
@@ -107,10 +109,10 @@ fn kernel(function: &syn::ItemFn, made: Option<&Kernel>, is_module: bool) -> Tok
             &#source, #text, __grid.into(), __tile.into(), __expected, &[#(#actual),*],
         ));
         let ptx = quote!(::standstill_kernel::launch::ptx(&#source, #text, __target));
-        (launch, launch_on, explore, ptx)
+        (launch(false), launch(true), launch_on, explore, ptx)
     } else {
         let never = || quote!(::core::unreachable!());
-        (never(), never(), never(), never())
+        (never(), never(), never(), never(), never())
     };
     let text = format!("Launches the kernel `{name}` and waits for its end.");
     let submitted = format!("Launches the kernel `{name}` in the order of a stream.");
@@ -136,6 +138,23 @@ fn kernel(function: &syn::ItemFn, made: Option<&Kernel>, is_module: bool) -> Tok
                 #formal
             ) -> ::core::result::Result<::standstill_kernel::Launched, ::standstill_kernel::LaunchError> {
                 #body
+            }
+
+            /// As `launch`, for a kernel whose tiles wait for each other: a launch whose tiles cannot all be on the device at
+            /// once is refused.
+            ///
+            /// # Errors
+            /// As `launch`.
+            #[allow(clippy::too_many_arguments)]
+            #[track_caller]
+            #allow
+            pub fn launch_together(
+                __device: &::standstill_kernel::Device,
+                __grid: impl ::core::convert::Into<::standstill_kernel::Grid>,
+                __tile: impl ::core::convert::Into<::standstill_kernel::Tile>,
+                #formal
+            ) -> ::core::result::Result<::standstill_kernel::Launched, ::standstill_kernel::LaunchError> {
+                #together
             }
 
             #[doc = #submitted]

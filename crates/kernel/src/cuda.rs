@@ -78,7 +78,8 @@ impl Card {
         let code = self.code(source, &order.kernel)?;
         let failed = |error| LaunchError::Failed { kernel: order.kernel.clone(), error };
         let name = write::identifier(&order.kernel);
-        code.launch(&name, order.grid, order.block, &mut order.values, queue).map_err(failed)?;
+        code.launch(&name, order.grid, order.block, &mut order.values, order.together, queue)
+            .map_err(failed)?;
         match queue {
             Some(_) => Ok(()),
             None => self.context.synchronize().map_err(failed),

@@ -155,6 +155,8 @@ pub(crate) struct Order {
     pub(crate) block: [u32; 3],
     /// The bytes of all parameters in kernel IR.
     pub(crate) values: Vec<Vec<u8>>,
+    /// All tiles must be there at once.
+    pub(crate) together: bool,
 }
 
 /// A launch that has run to its end without a fault.
@@ -164,7 +166,7 @@ pub struct Launched {
     pub notes: Vec<Finding>,
 }
 
-/// Launches a kernel and waits for its end.
+/// Launches a kernel and waits for its end. `together` refuses a launch whose tiles are not all on the device at once.
 ///
 /// # Errors
 /// What the device refuses, and what was found while the kernel ran.
@@ -175,9 +177,10 @@ pub fn launch(
     name: &str,
     grid: Grid,
     tile: Tile,
+    together: bool,
     arguments: &[Argument<'_>],
 ) -> Result<Launched, LaunchError> {
-    submit(device, None, source, name, grid, tile, arguments)
+    submit(device, None, source, name, grid, tile, together, arguments)
 }
 
 /// Launches a kernel in the order of a stream.
@@ -193,10 +196,11 @@ pub fn launch_on(
     tile: Tile,
     arguments: &[Argument<'_>],
 ) -> Result<Launched, LaunchError> {
-    submit(stream.device(), Some(stream), source, name, grid, tile, arguments)
+    submit(stream.device(), Some(stream), source, name, grid, tile, false, arguments)
 }
 
 #[track_caller]
+#[allow(clippy::too_many_arguments, reason = "they are those of the launchers")]
 fn submit(
     device: &Device,
     stream: Option<&Stream>,
@@ -204,6 +208,7 @@ fn submit(
     name: &str,
     grid: Grid,
     tile: Tile,
+    together: bool,
     arguments: &[Argument<'_>],
 ) -> Result<Launched, LaunchError> {
     let refused = |reason: String| LaunchError::Refused { kernel: name.to_owned(), reason };
@@ -223,8 +228,14 @@ fn submit(
     let lengths = arguments.iter().filter_map(|argument| argument.buffer);
     values.extend(lengths.map(|(length, ..)| length.to_le_bytes().to_vec()));
     values.extend(cells.map(|extent| extent.to_le_bytes().to_vec()));
-    let order =
-        Order { kernel: name.to_owned(), function: kernel.function, grid: tiles, block: tile.0, values };
+    let order = Order {
+        kernel: name.to_owned(),
+        function: kernel.function,
+        grid: tiles,
+        block: tile.0,
+        values,
+        together,
+    };
     let seen = match device.backend() {
         Backend::Software(software) => {
             let number = match stream.map(|stream| &stream.real) {

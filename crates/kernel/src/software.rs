@@ -87,6 +87,7 @@ impl Software {
         (request.grid, request.block) = (order.grid, order.block);
         request.parameters = parameters;
         request.races = true;
+        request.cooperative = order.together;
         let launches = self.launches.fetch_add(1, Ordering::Relaxed);
         (request.schedule, request.seed) = match self.schedule {
             Schedule::Turns => (Turns::RoundRobin, 0),

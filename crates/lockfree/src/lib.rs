@@ -34,7 +34,9 @@
 //! | [`stack`](mod@stack) | [`Stack`] | lock-free | a pool of nodes, last in, first out; values with a capacity |
 //! | [`queue`](mod@queue) | [`Queue`] | lock-free | a bounded queue, first in, first out |
 //! | [`hazard`](mod@hazard) | [`HazardArray`] | lock-free | nodes that are used anew only when no reader holds them |
+//! | [`epoch`](mod@epoch) | [`Epochs`] | lock-free; no reuse while somebody stays inside | the same with one announcement for many reads |
 //! | [`list`](mod@list) | [`SortedList`] | lock-free | a sorted set of keys |
+//! | [`barrier`](mod@barrier) | [`GridBarrier`] | blocks; a launch that does not fit is refused | all tiles wait for each other |
 //!
 //! *Lock-free*: whenever cells take steps, some operation ends, whoever is held up. None assumes that one block starts before
 //! another, or that any number of them runs at a time. What does not fit is the answer of an operation, never memory that is
@@ -46,16 +48,20 @@
 mod atomic_update;
 mod bounded;
 mod error;
+mod meeting;
 // The helpers of one become a macro that those behind it use.
 #[macro_use]
 mod treiber;
 #[macro_use]
 mod protected;
+mod epochs;
 mod sorted;
 
 pub use atomic_update::update;
 pub use bounded::{Queue, queue};
+pub use epochs::{Epochs, epoch};
 pub use error::Error;
+pub use meeting::{GridBarrier, barrier};
 pub use protected::{HazardArray, hazard};
 pub use sorted::{SortedList, list};
 pub use treiber::{Stack, stack};

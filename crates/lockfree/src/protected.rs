@@ -139,23 +139,27 @@ impl HazardArray {
     /// # Errors
     /// When a node comes twice.
     pub fn unused(&self) -> Result<Vec<u32>, Error> {
-        let (heads, next) = (self.heads.read()?, self.next.read()?);
-        let mut seen = vec![false; next.len()];
-        let mut all = Vec::new();
-        for head in heads {
-            let mut node = head as u32;
-            while node != stack::NIL {
-                match seen.get_mut(node as usize) {
-                    Some(seen) if !*seen => *seen = true,
-                    _ => {
-                        let what = format!("node {node} comes twice, or is none");
-                        return Err(Error::NotWhole { structure: "pool", what });
-                    }
-                }
-                all.push(node);
-                node = next.get(node as usize).copied().unwrap_or(stack::NIL);
-            }
-        }
-        Ok(all)
+        on_stacks(&self.heads.read()?, &self.next.read()?)
     }
+}
+
+/// The nodes on these stacks; an error when one comes twice.
+pub(crate) fn on_stacks(heads: &[u64], next: &[u32]) -> Result<Vec<u32>, Error> {
+    let mut seen = vec![false; next.len()];
+    let mut all = Vec::new();
+    for head in heads {
+        let mut node = *head as u32;
+        while node != stack::NIL {
+            match seen.get_mut(node as usize) {
+                Some(seen) if !*seen => *seen = true,
+                _ => {
+                    let what = format!("node {node} comes twice, or is none");
+                    return Err(Error::NotWhole { structure: "pool", what });
+                }
+            }
+            all.push(node);
+            node = next.get(node as usize).copied().unwrap_or(stack::NIL);
+        }
+    }
+    Ok(all)
 }

@@ -153,3 +153,11 @@ fn long_runs_keep_the_list_whole() {
         assert_eq!(launch.list.contents().unwrap(), left);
     }
 }
+
+#[test]
+fn more_cells_see_a_set() {
+    explored(3, &[10, 30], 5, &[20, REMOVE + 10, 5]);
+    explored(3, &[10], 4, &[REMOVE + 10, 10, CONTAINS + 10]);
+    explored(2, &[10], 4, &[REMOVE + 10, 20, 30, REMOVE + 20]);
+    explored(4, &[10], 5, &[20, 20, REMOVE + 10, CONTAINS + 20]);
+}

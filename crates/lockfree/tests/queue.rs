@@ -83,7 +83,7 @@ fn a_value_goes_with_its_place() {
 /// Cells put in and take out as chance says. Nothing is lost, nothing comes twice.
 #[test]
 fn long_runs_keep_every_value() {
-    let (blocks, tile, steps) = (8, 64, 8);
+    let (blocks, tile, steps) = (8, 64, 4);
     let schedules = [Schedule::Turns, Schedule::Random(1), Schedule::Random(2), Schedule::Priorities(3)];
     for (schedule, seed) in schedules.into_iter().zip(0..) {
         let device = Device::software_with(schedule);

@@ -188,6 +188,7 @@ impl Code {
         grid: [u32; 3],
         block: [u32; 3],
         values: &mut [Vec<u8>],
+        together: bool,
         queue: Option<&Queue>,
     ) -> Result<(), DeviceError> {
         self.context.enter()?;
@@ -200,9 +201,16 @@ impl Code {
         let three = |[x, y, z]: [u32; 3]| (x, y, z);
         // SAFETY: each parameter has its size, which the launcher has from the kernel itself; buffers outlive the
         // launch: its end is waited for while they are borrowed, or by the driver before it frees their memory.
-        let started =
-            unsafe { result::launch_kernel(function, three(grid), three(block), 0, stream, &mut places) };
-        done("cuLaunchKernel", started)
+        unsafe {
+            let (grid, block) = (three(grid), three(block));
+            if together {
+                let started =
+                    result::launch_cooperative_kernel(function, grid, block, 0, stream, &mut places);
+                done("cuLaunchCooperativeKernel", started)
+            } else {
+                done("cuLaunchKernel", result::launch_kernel(function, grid, block, 0, stream, &mut places))
+            }
+        }
     }
 }
 
