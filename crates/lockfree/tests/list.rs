@@ -132,7 +132,7 @@ fn long_runs_keep_the_list_whole() {
         let count = blocks * tile * steps;
         let word = |at: u32| {
             let chance = (at + seed).wrapping_mul(0x9e37_79b9) >> 8;
-            chance % 3 << 24 | chance / 3 % 24
+            ((chance % 3) << 24) | (chance / 3 % 24)
         };
         let script: Vec<u32> = (0..count).map(word).collect();
         let start = [4, 8, 15, 16, 23];
