@@ -16,8 +16,8 @@ const POLICIES: [(&str, Policy); 5] = [
 impl FromStr for Scheduler {
     type Err = String;
 
-    /// `grid=OBE,block=FAIR,warp=LOBE`, with `_STRONG` behind the policies or without: who is treated fairly between the blocks of the grid,
-    /// the warps of a block, and the lanes of a warp. Levels that are not named are fair.
+    /// `grid=OBE,block=FAIR,warp=LOBE`, with `_STRONG` behind the policies or without: who is treated fairly between the clusters of the grid
+    /// (its blocks, where there are no clusters), the blocks of a cluster, the warps of a block, and the lanes of a warp. Levels that are not named are fair.
     fn from_str(text: &str) -> Result<Scheduler, String> {
         let mut scheduler = Scheduler::between_blocks(Policy::Fair, Fairness::Weak);
         for part in text.split(',').map(str::trim) {
@@ -35,9 +35,12 @@ impl FromStr for Scheduler {
             })?;
             match level.trim() {
                 "grid" => scheduler.grid = *policy,
+                "cluster" => scheduler.cluster = *policy,
                 "block" => scheduler.block = *policy,
                 "warp" => scheduler.warp = *policy,
-                other => return Err(format!("`{other}` is no level; there are grid, block and warp")),
+                other => {
+                    return Err(format!("`{other}` is no level; there are grid, cluster, block and warp"));
+                }
             }
             if strong {
                 scheduler.fairness = Fairness::Strong;
@@ -55,6 +58,7 @@ mod tests {
     fn a_scheduler_has_a_policy_for_each_level() {
         let all = Scheduler {
             grid: Policy::OccupancyBound,
+            cluster: Policy::Fair,
             block: Policy::Hsa,
             warp: Policy::LinearOccupancyBound,
             fairness: Fairness::Weak,

@@ -227,6 +227,24 @@ impl Launch {
         self.grid.iter().product()
     }
 
+    /// The cluster of a block, by its linear index, and the block's rank in it.
+    pub(crate) fn cluster_of(&self, block: u32) -> (u32, u32) {
+        let [x, y, z] = Launch::index_in(self.grid, block);
+        let [width, height, depth] = self.cluster.map(|extent| extent.max(1));
+        let [across, down, _] = self.clusters();
+        let cluster = (z / depth * down + y / height) * across + x / width;
+        let rank = (z % depth * height + y % height) * width + x % width;
+        (cluster, rank)
+    }
+
+    /// Clusters of the grid in x, y and z.
+    pub(crate) fn clusters(&self) -> [u32; 3] {
+        std::array::from_fn(|axis| {
+            let blocks = self.grid.get(axis).copied().unwrap_or(1);
+            blocks.div_ceil(self.cluster.get(axis).copied().unwrap_or(1).max(1))
+        })
+    }
+
     /// Number of threads, checked.
     pub(crate) fn threads(&self) -> Result<u32, LaunchError> {
         let extents = self.grid.iter().chain(&self.block).map(|&extent| u64::from(extent));

@@ -39,8 +39,10 @@ pub enum Fairness {
 /// A scheduler: a policy for each level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Scheduler {
-    /// Between the blocks of the grid.
+    /// Between the clusters of the grid, which are its blocks where there are no clusters.
     pub grid: Policy,
+    /// Between the blocks of a cluster.
+    pub cluster: Policy,
     /// Between the warps of a block.
     pub block: Policy,
     /// Between the lanes of a warp.
@@ -50,9 +52,9 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// The same policy between blocks, and fair inside of them.
+    /// The same policy between clusters, and fair inside of them.
     pub const fn between_blocks(grid: Policy, fairness: Fairness) -> Scheduler {
-        Scheduler { grid, block: Policy::Fair, warp: Policy::Fair, fairness }
+        Scheduler { grid, cluster: Policy::Fair, block: Policy::Fair, warp: Policy::Fair, fairness }
     }
 
     /// What CUDA promises (CUDA C++ Programming Guide and libcu++, «Forward progress»): a thread that has taken a step goes
@@ -97,7 +99,7 @@ struct Stage {
 /// All states with the step of each thread in each.
 pub struct ProgressGraph {
     threads: usize,
-    per_block: usize,
+    units: Units,
     stages: Vec<Stage>,
     /// By state and thread.
     edges: Vec<StateId>,
@@ -187,7 +189,7 @@ impl ProgressGraph {
         }
         let mut whole = ProgressGraph {
             threads,
-            per_block: launch.block_threads().max(1) as usize,
+            units: Units::of(launch, threads),
             stages: Vec::with_capacity(graph.len()),
             edges: vec![NONE; graph.len() * threads],
             stopped: vec![false; graph.len()],
@@ -373,43 +375,80 @@ impl ProgressGraph {
     /// The threads that a scheduler must treat fairly.
     fn fair(&self, scheduler: Scheduler, stage: Stage) -> Threads {
         let live = !stage.ended & all(self.threads);
-        self.select(scheduler.grid, self.per_block, stage.started, live, all(self.threads), |block| {
-            self.select(scheduler.block, 32, stage.started, live, block, |warp| {
-                self.select(scheduler.warp, 1, stage.started, live, warp, |lane| lane)
-            })
-        })
-    }
-
-    /// Of the units of `size` threads in `within`, those that a policy selects, and of those what `inside` selects.
-    fn select(
-        &self,
-        policy: Policy,
-        size: usize,
-        started: Threads,
-        live: Threads,
-        within: Threads,
-        inside: impl Fn(Threads) -> Threads,
-    ) -> Threads {
-        let first = within.trailing_zeros() as usize;
-        let last = (64 - within.leading_zeros()) as usize;
-        let units: Vec<Threads> = (first..last)
-            .step_by(size.max(1))
-            .map(|at| all(size).checked_shl(at as u32).unwrap_or(0) & within)
-            .collect();
-        let lives = |unit: &Threads| unit & live != 0;
-        let has_started = |unit: &Threads| unit & started != 0;
-        let lowest = units.iter().position(lives);
-        let highest = units.iter().rposition(has_started);
-        let selects = |unit: &Threads, at: usize| match policy {
-            Policy::OccupancyBound => has_started(unit),
-            Policy::Hsa => Some(at) == lowest,
-            Policy::HsaOccupancyBound => has_started(unit) || Some(at) == lowest,
-            Policy::LinearOccupancyBound => highest.is_some_and(|highest| at <= highest),
-            Policy::Fair => true,
+        let units = &self.units;
+        let chosen = |policy, of: &[Threads], inside: &dyn Fn(Threads) -> Threads| {
+            select(policy, of, stage.started, live, inside)
         };
-        let selected = units.iter().zip(0..).filter(|&(unit, at)| lives(unit) && selects(unit, at));
-        selected.fold(0, |threads, (&unit, _)| threads | inside(unit & live))
+        let fair = chosen(scheduler.grid, &units.clusters, &|cluster| {
+            chosen(scheduler.cluster, &within(&units.blocks, cluster), &|block| {
+                chosen(scheduler.block, &within(&units.warps, block), &|warp| {
+                    chosen(scheduler.warp, &within(&units.lanes, warp), &|lane| lane)
+                })
+            })
+        });
+        fair & live
     }
+}
+
+/// The threads of each unit of every level.
+struct Units {
+    clusters: Vec<Threads>,
+    blocks: Vec<Threads>,
+    warps: Vec<Threads>,
+    lanes: Vec<Threads>,
+}
+
+impl Units {
+    fn of(launch: &Launch, threads: usize) -> Units {
+        let per_block = launch.block_threads().max(1) as usize;
+        let mut units =
+            Units { clusters: Vec::new(), blocks: Vec::new(), warps: Vec::new(), lanes: Vec::new() };
+        let clusters: u32 = launch.clusters().iter().product();
+        units.clusters.resize(clusters as usize, 0);
+        for thread in 0..threads {
+            let (block, lane) = (thread / per_block, 1 << thread);
+            let (cluster, _) = launch.cluster_of(block as u32);
+            if let Some(cluster) = units.clusters.get_mut(cluster as usize) {
+                *cluster |= lane;
+            }
+            let begins = |list: &mut Vec<Threads>, new: bool| match list.last_mut() {
+                Some(unit) if !new => *unit |= lane,
+                _ => list.push(lane),
+            };
+            begins(&mut units.blocks, thread.is_multiple_of(per_block));
+            begins(&mut units.warps, (thread % per_block).is_multiple_of(32));
+            begins(&mut units.lanes, true);
+        }
+        units
+    }
+}
+
+/// The units that lie in another.
+fn within(units: &[Threads], whole: Threads) -> Vec<Threads> {
+    units.iter().copied().filter(|unit| unit & whole != 0).collect()
+}
+
+/// Of some units, those that a policy selects, and of those what `inside` selects.
+fn select(
+    policy: Policy,
+    units: &[Threads],
+    started: Threads,
+    live: Threads,
+    inside: &dyn Fn(Threads) -> Threads,
+) -> Threads {
+    let lives = |unit: &Threads| unit & live != 0;
+    let has_started = |unit: &Threads| unit & started != 0;
+    let lowest = units.iter().position(lives);
+    let highest = units.iter().rposition(has_started);
+    let selects = |unit: &Threads, at: usize| match policy {
+        Policy::OccupancyBound => has_started(unit),
+        Policy::Hsa => Some(at) == lowest,
+        Policy::HsaOccupancyBound => has_started(unit) || Some(at) == lowest,
+        Policy::LinearOccupancyBound => highest.is_some_and(|highest| at <= highest),
+        Policy::Fair => true,
+    };
+    let selected = units.iter().zip(0..).filter(|&(unit, at)| lives(unit) && selects(unit, at));
+    selected.fold(0, |threads, (&unit, _)| threads | inside(unit))
 }
 
 /// The threads whose next step accesses a variable.

@@ -369,7 +369,9 @@ impl System<'_> {
                         (now.get(thread).copied().unwrap_or(0), now.last().copied().unwrap_or(0));
                     if self.next(local) == Next::Step {
                         let step = self.describe(thread, local, memory);
-                        if let Some(list) = looked_at.get_mut(thread)
+                        // Who only writes waits for nobody.
+                        if step.kind != StepKind::Store
+                            && let Some(list) = looked_at.get_mut(thread)
                             && !list.iter().any(|(name, _)| *name == step.memory)
                             && list.len() < 8
                         {
@@ -398,6 +400,7 @@ impl System<'_> {
                 Next::Barrier { id, count, .. } => Stand::Barrier { id, count },
                 Next::Warp { mask, .. } => Stand::Warp { mask },
                 Next::Circle => Stand::Circles(self.read_by(local, &now)),
+                Next::Step if looked_at.is_empty() => Stand::Circles(None),
                 Next::Step => Stand::Spins(looked_at.iter().map(|(name, _)| name.clone()).collect()),
             };
             let place = match looked_at.into_iter().next() {

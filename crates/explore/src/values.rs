@@ -73,15 +73,25 @@ impl Machine<'_, '_> {
         match special {
             Special::Tid(of) => axis(thread_index, of),
             Special::Ntid(of) => axis(launch.block, of),
-            Special::Ctaid(of) | Special::ClusterId(of) => axis(block_index, of),
-            Special::Nctaid(of) | Special::NclusterId(of) => axis(launch.grid, of),
+            Special::Ctaid(of) => axis(block_index, of),
+            Special::Nctaid(of) => axis(launch.grid, of),
+            Special::ClusterId(of) => {
+                axis(Launch::index_in(launch.clusters(), launch.cluster_of(block).0), of)
+            }
+            Special::NclusterId(of) => axis(launch.clusters(), of),
+            Special::ClusterCtaid(of) => {
+                axis(Launch::index_in(launch.cluster, launch.cluster_of(block).1), of)
+            }
+            Special::ClusterCtarank => launch.cluster_of(block).1.into(),
+            Special::ClusterNctaid(of) => axis(launch.cluster, of).max(1),
+            Special::ClusterNctarank => u64::from(launch.cluster.iter().product::<u32>().max(1)),
+            Special::IsExplicitCluster => u64::from(launch.cluster != [1; 3]),
             Special::LaneId => lane.into(),
             Special::WarpId => (inside / 32).into(),
             Special::NwarpId => threads.div_ceil(32).into(),
             Special::WarpSize => 32,
             Special::SmId => block.into(),
             Special::NsmId => launch.blocks().into(),
-            Special::ClusterNctaid(_) | Special::ClusterNctarank => 1,
             Special::LaneMaskEq => own,
             Special::LaneMaskLt => lower,
             Special::LaneMaskLe => lower | own,
@@ -90,9 +100,6 @@ impl Machine<'_, '_> {
             Special::DynamicSharedSize => launch.dynamic_shared.into(),
             Special::TotalSharedSize | Special::AggregateSharedSize => self.context.shared.bytes,
             Special::GridId
-            | Special::ClusterCtaid(_)
-            | Special::ClusterCtarank
-            | Special::IsExplicitCluster
             | Special::Clock
             | Special::Clock64
             | Special::GlobalTimer

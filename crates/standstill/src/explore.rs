@@ -57,6 +57,9 @@ pub(crate) struct ExploreArgs {
     /// Threads of a block: 2, 4x2
     #[arg(long, value_name = "SHAPE", value_parser = crate::launch::parse_block)]
     block: Option<[u32; 3]>,
+    /// Blocks of a cluster: 2, 2x2; unless given what the kernel requires, or what the program asks for
+    #[arg(long, value_name = "SHAPE", value_parser = crate::launch::parse_cluster)]
+    cluster: Option<[u32; 3]>,
     /// A parameter by its position from 0: a number (2=1000), or a buffer of its own (0=i32[5,3,1], 0=u64[16] for 16 zeros).
     /// A pointer without one has what it points at in the program, else 256 bytes of zeros
     #[arg(long, value_name = "POSITION=ARGUMENT", value_parser = argument::parse)]
@@ -81,8 +84,8 @@ pub(crate) struct ExploreArgs {
     /// Do not ask under which schedulers the launch ends
     #[arg(long)]
     no_schedulers: bool,
-    /// Ask about this scheduler too: grid=OBE,block=FAIR,warp=LOBE, with OBE, HSA, HSA_OBE, LOBE or FAIR for each level, each also with
-    /// _STRONG; what is not named is fair
+    /// Ask about this scheduler too: grid=OBE,cluster=FAIR,block=FAIR,warp=LOBE, with OBE, HSA, HSA_OBE, LOBE or FAIR for each level, each
+    /// also with _STRONG; what is not named is fair
     #[arg(long, value_name = "LEVEL=POLICY,…", value_parser = scheduler, conflicts_with = "no_schedulers")]
     scheduler: Vec<(String, Scheduler)>,
 
@@ -208,6 +211,8 @@ fn explored(outcome: &Outcome, launch: &Launch, subject: &Subject, arguments: &E
         };
         format!("{limit}{}", subject.smaller(launch))
     });
+    let open = outcome.not_explored.first().map(|missing| format!("{} is not explored", missing.what));
+    let limit = limit.or(open);
     let mut explored = Explored {
         kernel: outcome.kernel.clone(),
         grid: launch.grid,

@@ -147,7 +147,23 @@ fn a_scheduler_has_a_policy_for_each_level() {
     explore("warp=FAIR").prints("guaranteed").prints("STRONG_FAIR, warp=FAIR");
     explore("grid=OBE,warp=HSA").prints("can hang under grid=OBE,warp=HSA");
     let wrong = place.run(&["explore", "wait.ptx", "--scheduler", "lane=FAIR"]).exits(2);
-    assert!(wrong.err().contains("`lane` is no level; there are grid, block and warp"), "{}", wrong.err());
+    assert!(
+        wrong.err().contains("`lane` is no level; there are grid, cluster, block and warp"),
+        "{}",
+        wrong.err()
+    );
+}
+
+#[test]
+fn the_blocks_of_a_cluster_go_on_together() {
+    let place = Workplace::new();
+    place.file("wait.ptx", WAIT.replace("%tid.x", "%ctaid.x"));
+    let explore =
+        |more: &[&str]| place.run(&[&["explore", "wait.ptx", "--grid", "2"], more].concat()).exits(0);
+    explore(&[]).prints("works only because of how today's cards schedule");
+    explore(&["--cluster", "2"]).prints("forward progress: guaranteed");
+    let asked = explore(&["--cluster", "2", "--scheduler", "cluster=HSA"]);
+    asked.prints("can hang under cluster=HSA");
 }
 
 /// Thread 0 waits for thread 1.
@@ -270,7 +286,8 @@ fn what_is_not_explored_is_no_success() {
     place
         .run(&["explore", "count.ptx", "--entry", "clock"])
         .exits(3)
-        .prints("a read of the clock is not explored");
+        .prints("a read of the clock is not explored")
+        .prints("not all interleavings were tried: a read of the clock is not explored");
 }
 
 #[test]

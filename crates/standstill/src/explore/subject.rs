@@ -139,6 +139,9 @@ impl Subject {
             let shape = comment.map(|comment| comment.shape).unwrap_or_default();
             launch.grid = arguments.grid.or(shape.grid).unwrap_or([1; 3]);
             launch.block = arguments.block.or(shape.block).unwrap_or([1; 3]);
+            let header = lowering.module().functions.get(launch.kernel.0 as usize);
+            let required = header.and_then(|header| header.bounds.required_cluster);
+            launch.cluster = arguments.cluster.or(shape.cluster).or(required).unwrap_or([1; 3]);
             launch.dynamic_shared = arguments.shared.unwrap_or(0);
             launch.set_first_values(&lowering.first_values());
             let passed = passed(&function, arguments, &shape.parameters);
@@ -147,7 +150,7 @@ impl Subject {
         };
         launch.grid = arguments.grid.unwrap_or(image.grid);
         launch.block = arguments.block.unwrap_or(image.block);
-        launch.cluster = image.cluster;
+        launch.cluster = arguments.cluster.unwrap_or(image.cluster);
         launch.dynamic_shared = arguments.shared.unwrap_or(image.dynamic_shared);
         let bytes = |Contents(bytes): &Contents| bytes.clone();
         launch.set_found(Found {
