@@ -27,7 +27,8 @@ pub enum Touched {
     /// They were changed by atomic operations.
     Updated,
     /// They were also accessed by operations that the host can take part in: volatile ones, and strong ones of system
-    /// scope. In a grid that has executed a fence of system scope, all bytes that were touched count.
+    /// scope. In a grid that has executed a fence of system scope, or such an acquire or release, all bytes that were
+    /// touched count.
     Signalled,
 }
 
@@ -41,6 +42,15 @@ fn signals(access: &Access) -> bool {
         Order::Volatile | Order::Mmio => true,
         _ => access.scope == Scope::Sys,
     }
+}
+
+/// Whether such an access orders what stands before or behind it for the host, too.
+fn orders(access: &Access) -> bool {
+    let orders = matches!(
+        access.order,
+        Order::Acquire | Order::Release | Order::AcquireRelease | Order::SequentiallyConsistent
+    );
+    orders && access.scope == Scope::Sys
 }
 
 /// The bytes that a grid has touched so far.
@@ -75,6 +85,7 @@ pub(crate) fn note(core: &mut Core<'_>, op: &Micro, position: usize) {
             let at = addresses(core, op);
             let active = core.active;
             if let Some(reach) = &mut core.grid.reach {
+                reach.fenced |= orders(&access);
                 reach.warp(&at, active, bytes.into(), how);
                 if signals(&access) {
                     reach.warp(&at, active, bytes.into(), Touched::Signalled);
@@ -83,6 +94,9 @@ pub(crate) fn note(core: &mut Core<'_>, op: &Micro, position: usize) {
         }
         Op::Atomic { access, .. } if handled(&access) => {
             let bytes = u64::from(access.ty.bytes()) * u64::from(access.elements.max(1));
+            if let Some(reach) = &mut core.grid.reach {
+                reach.fenced |= orders(&access);
+            }
             lane_by_lane(core, op, 0, |_| bytes, Touched::Updated);
             if signals(&access) {
                 lane_by_lane(core, op, 0, |_| bytes, Touched::Signalled);
