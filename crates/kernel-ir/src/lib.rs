@@ -31,6 +31,7 @@ pub mod ssa;
 mod structure;
 mod types;
 mod updates;
+mod whole;
 
 pub use arithmetic::{Arithmetic, ArithmeticFlags, BooleanOperation, Comparison, Operation, VideoOperation};
 pub use call_graph::{CallGraph, CallGraphBuilder};

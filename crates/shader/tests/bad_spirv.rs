@@ -3,8 +3,16 @@
 
 use std::path::PathBuf;
 
-use standstill_kernel_ir::Program as _;
-use standstill_shader::{spirv, spirv_listing};
+use standstill_kernel_ir::{FunctionId, Program as _};
+use standstill_shader::{Shader, spirv, spirv_listing};
+
+fn all_is_whole(shader: &Shader) {
+    for id in 0..shader.module().functions.len() {
+        if let Some(function) = shader.function(FunctionId(id as u32)) {
+            assert_eq!(function.flaw(), None);
+        }
+    }
+}
 
 fn modules() -> Vec<Vec<u8>> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/spirv");
@@ -39,6 +47,7 @@ fn cut_modules() {
             if let Ok(shader) = spirv(cut, "a.spv") {
                 assert_eq!(length % 4, 0);
                 assert!(shader.module().functions.len() + shader.problems().len() <= 1);
+                all_is_whole(&shader);
             }
         }
     }
@@ -73,7 +82,9 @@ fn changed_words() {
                 changed[at..at + 4].copy_from_slice(&word);
             }
             spirv_listing(&changed);
-            let _ = spirv(&changed, "a.spv");
+            if let Ok(shader) = spirv(&changed, "a.spv") {
+                all_is_whole(&shader);
+            }
         }
     }
 }

@@ -265,40 +265,7 @@ pub(crate) fn validate(text: &str) {
     let lowering = Lowering::new(&module);
     for id in 0..lowering.module().functions.len() {
         if let Some(function) = lowering.function(FunctionId(id as u32)) {
-            validate_function(&function);
+            assert_eq!(function.flaw(), None);
         }
-    }
-}
-
-fn validate_function(function: &Function) {
-    let blocks = function.blocks.len() as u32;
-    assert!(blocks > 0);
-    let mut next = 0;
-    for (block, number) in function.blocks.iter().zip(0..) {
-        assert_eq!(block.first, next);
-        assert!(block.end >= block.first);
-        next = block.end;
-        function.successors(ir::BlockId(number), |target| {
-            assert!(target.0 < blocks);
-            assert!(target.0 > 0, "the entry block has a predecessor");
-        });
-    }
-    assert_eq!(next as usize, function.instructions.len());
-    for instruction in &function.instructions {
-        let range = instruction.operands;
-        let count = usize::from(range.destinations) + usize::from(range.sources);
-        assert!(range.start as usize + count <= function.operands.len());
-        assert!((instruction.location.0 as usize) < function.locations.len());
-        if let Some(guard) = instruction.guard {
-            assert!((guard.register().0 as usize) < function.registers.len());
-        }
-    }
-    for operand in &function.operands {
-        if let Some(register) = operand.register() {
-            assert!((register.0 as usize) < function.registers.len());
-        }
-    }
-    for location in &function.locations {
-        assert!((location.inlined_at.0 as usize) < function.locations.len());
     }
 }
