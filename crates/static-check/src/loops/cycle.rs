@@ -14,6 +14,9 @@ const MAXIMUM_DEPTH: u32 = 48;
 /// Most jumps back of a loop that is looked at for shorter rounds.
 const MAXIMUM_LATCHES: usize = 8;
 
+/// Most blocks of one: who spins does little.
+const MAXIMUM_ROUND: usize = 64;
+
 /// Functions of the runtime that come back to their caller.
 const RETURNING: [&str; 3] = ["vprintf", "malloc", "free"];
 
@@ -60,18 +63,19 @@ impl<'a> Cycle<'a> {
                     rounds.push(block);
                     left.extend(flow.predecessors(block).iter().filter(|from| self.contains(**from)));
                 }
+                if rounds.len() > MAXIMUM_ROUND {
+                    return None;
+                }
             }
-            rounds
+            latches.iter().any(|latch| !rounds.contains(latch)).then_some(rounds)
         };
-        let shorter = |rounds: &Vec<BlockId>| latches.iter().any(|latch| !rounds.contains(latch));
-        let all = latches.iter().map(rounds_by).filter(shorter);
         let cycle = |rounds: Vec<BlockId>| {
             let edges =
                 rounds.iter().flat_map(|&from| flow.successors(from).iter().map(move |&to| (from, to)));
             let exits: Vec<_> = edges.filter(|(_, to)| !rounds.contains(to)).collect();
             Cycle::with_exits(self.kernel, self.id, self.header, &exits, Some(rounds))
         };
-        all.map(cycle).collect()
+        latches.iter().filter_map(rounds_by).map(cycle).collect()
     }
 
     fn with_exits(
