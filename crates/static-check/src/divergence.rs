@@ -4,6 +4,7 @@
 mod early_exit;
 mod origin;
 mod unaligned;
+mod whole_warp;
 
 use standstill_findings::{Finding, Known, Outcome, Platform, PlatformRow, Rule, Severity};
 use standstill_kernel_ir::{
@@ -12,6 +13,7 @@ use standstill_kernel_ir::{
 
 use early_exit::leaves_early;
 use origin::{origin, reason};
+use whole_warp::is_whole;
 
 use crate::body::{Base, Body};
 use crate::kernel::Kernel;
@@ -196,6 +198,7 @@ pub(crate) fn check(
                     && rehearsal.is_none_or(|r| !r.exhaustive)
                     && let Some(mask) = wide_mask(body, instruction)
                     && let Some(branch) = undecidable(kernel, &mut values, block, Agreement::Warp)
+                    && !is_whole(kernel, &guilty(kernel, block, Agreement::Warp), block)
                 {
                     if left.iter().any(|(known, _)| *known == branch) {
                         continue;

@@ -263,7 +263,7 @@ pub(super) fn is_steady(special: Special) -> bool {
 }
 
 /// The comparison that makes a predicate, through negations: the instruction, and whether it is turned round.
-pub(super) fn comparison(body: &Body, condition: ValueId) -> Option<(InstructionId, &Instruction, bool)> {
+pub(crate) fn comparison(body: &Body, condition: ValueId) -> Option<(InstructionId, &Instruction, bool)> {
     let mut value = condition;
     let mut negated = false;
     for _ in 0..4 {

@@ -19,6 +19,7 @@ use standstill_findings::Finding;
 
 use crate::kernel::Kernel;
 use cycle::Cycle;
+pub(crate) use cycle::comparison;
 
 /// Most loops of one kernel that are looked at.
 const MAXIMUM_LOOPS: usize = 4096;
